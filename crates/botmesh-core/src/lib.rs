@@ -1,0 +1,1 @@
+//! Write a messaging bot once and run it anywhere.
