@@ -1,1 +1,16 @@
 //! Write a messaging bot once and run it anywhere.
+pub mod coordination;
+pub mod error;
+pub mod id;
+pub mod message;
+pub mod provider;
+pub mod store;
+pub mod text;
+pub mod time;
+
+pub use id::{
+    ChatKey, ConversationName, Fence, IdError, IncarnationId, LeaderName, MessageId, ProviderId,
+    ReplicaId, Revision, UserKey,
+};
+pub use message::{Button, Content, Message, Outgoing, Reply};
+pub use text::{Language, Text, t};

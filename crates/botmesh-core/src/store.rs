@@ -1,0 +1,51 @@
+//! What a bot keeps: documents of chats and users, checkpoints of conversations, fenced locks.
+//!
+//! A store implements [`Store`] and says through its accessors what it can. All conditions are
+//! decided by the backend in one atomic step, and all times are told by the backend's clock: a
+//! caller gives and receives durations, never moments of its own clock.
+
+mod checkpoint;
+mod document;
+mod error;
+mod lock;
+
+pub use checkpoint::{
+    Adopted, CheckpointStore, CheckpointWrite, ConditionalCheckpointStore, StoredCheckpoint, Swap,
+};
+pub use document::{Collection, Document, DocumentStore};
+pub use error::StoreError;
+pub use lock::{FencedLock, LockStore, LockToken};
+
+use std::fmt::Debug;
+
+use async_trait::async_trait;
+
+/// A place where a bot keeps its state. Cheap to share: runtimes hold it as `Arc<dyn Store>`.
+///
+/// A wrapper around another store must forward every method; `#[deny(clippy::missing_trait_methods)]`
+/// tells it when one is missing.
+#[async_trait]
+pub trait Store: DocumentStore + CheckpointStore + Debug + Send + Sync + 'static {
+    /// A name for logs and messages, such as `sqlite`.
+    fn name(&self) -> &'static str;
+
+    /// Whether several processes, on several machines, see the same data through this store.
+    fn is_shared(&self) -> bool;
+
+    /// Whether what was written is still there after the process was killed.
+    fn is_durable(&self) -> bool;
+
+    /// Makes the store ready: connects, creates or migrates its schema. Called once when a bot
+    /// starts; safe to repeat, and safe when many replicas do it at once.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the backend does not answer or its schema is newer than this code.
+    async fn prepare(&self) -> Result<(), StoreError>;
+
+    /// Compare-and-set of checkpoints. Without it only the local fence protects a checkpoint, and
+    /// a bot with coordination warns at start.
+    fn conditional_checkpoints(&self) -> Option<&dyn ConditionalCheckpointStore>;
+
+    /// Locks with fences.
+    fn locks(&self) -> Option<&dyn LockStore>;
+}
