@@ -1,16 +1,20 @@
 //! Write a messaging bot once and run it anywhere.
+pub mod conversation;
 pub mod coordination;
 pub mod error;
 pub mod id;
 pub mod message;
 pub mod provider;
+pub mod question;
 pub mod store;
 pub mod text;
 pub mod time;
 
+pub use error::BotError;
 pub use id::{
     ChatKey, ConversationName, Fence, IdError, IncarnationId, LeaderName, MessageId, ProviderId,
     ReplicaId, Revision, UserKey,
 };
 pub use message::{Button, Content, Message, Outgoing, Reply};
+pub use question::{Answer, Invalid, Question, question};
 pub use text::{Language, Text, t};

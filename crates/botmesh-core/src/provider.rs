@@ -5,7 +5,7 @@ mod error;
 mod inbound;
 
 pub use capabilities::{Capabilities, Capability};
-pub use error::ProviderError;
+pub use error::{ProviderError, ProviderNotLeader, SendError};
 pub use inbound::{Accepted, ConnectionState, DeliverError, Deliveries, Inbound, Session};
 
 use std::fmt::Debug;

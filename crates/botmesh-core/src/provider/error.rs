@@ -3,6 +3,7 @@ use std::time::Duration;
 use thiserror::Error;
 
 use super::Capability;
+use crate::coordination::LeaseLost;
 use crate::error::BoxError;
 use crate::id::ProviderId;
 
@@ -73,4 +74,35 @@ impl ProviderError {
     pub const fn is_transient(&self) -> bool {
         matches!(self, Self::RateLimited { .. } | Self::Unreachable { .. })
     }
+}
+
+/// Why a reply, an edit or a proactive send did not reach the platform.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum SendError {
+    /// The turn under which it was to be sent has ended.
+    #[error(transparent)]
+    LeaseLost(#[from] LeaseLost),
+    /// This replica is not the one that is connected.
+    #[error(transparent)]
+    NotLeader(#[from] ProviderNotLeader),
+    /// The bot has no provider with the id in the chat key.
+    #[error("the bot has no provider {provider:?}: add it with `Bot::provider`")]
+    UnknownProvider {
+        /// The id in the chat key.
+        provider: String,
+    },
+    /// The platform or the connection to it failed.
+    #[error(transparent)]
+    Provider(#[from] ProviderError),
+}
+
+/// Another replica is connected to the platform; send through that one.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error(
+    "{provider} is connected on another replica: send from the leader, or put the request where the leader sees it"
+)]
+pub struct ProviderNotLeader {
+    /// The provider.
+    pub provider: ProviderId,
 }
