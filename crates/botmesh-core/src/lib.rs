@@ -17,4 +17,5 @@ pub use id::{
 };
 pub use message::{Button, Content, Message, Outgoing, Reply};
 pub use question::{Answer, Invalid, Question, question};
+pub use store::MemoryStore;
 pub use text::{Language, Text, t};

@@ -8,13 +8,16 @@ mod checkpoint;
 mod document;
 mod error;
 mod lock;
+mod memory;
 
 pub use checkpoint::{
-    Adopted, CheckpointStore, CheckpointWrite, ConditionalCheckpointStore, StoredCheckpoint, Swap,
+    Adopted, CheckpointStore, CheckpointWrite, ConditionalCheckpointStore, FENCE_MEMORY,
+    StoredCheckpoint, Swap,
 };
 pub use document::{Collection, Document, DocumentStore};
 pub use error::StoreError;
 pub use lock::{FencedLock, LockStore, LockToken};
+pub use memory::MemoryStore;
 
 use std::fmt::Debug;
 

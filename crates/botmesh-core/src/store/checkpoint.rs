@@ -5,6 +5,9 @@ use async_trait::async_trait;
 use super::StoreError;
 use crate::id::{ChatKey, Fence, Revision};
 
+/// How long the fence of a cleared or expired row is remembered at least.
+pub const FENCE_MEMORY: Duration = Duration::from_secs(10 * 60);
+
 /// The outcome of a conditional write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use = "a refused write has changed nothing"]
@@ -50,7 +53,8 @@ pub trait CheckpointStore: Send + Sync {
     /// [`StoreError`].
     async fn load_checkpoint(&self, key: &ChatKey) -> Result<Option<StoredCheckpoint>, StoreError>;
 
-    /// Writes the checkpoint of a chat whatever was there, with the fence of the writer.
+    /// Writes the checkpoint of a chat whatever was there. The row's fence becomes that of the
+    /// writer, unless a higher one is known.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -61,7 +65,7 @@ pub trait CheckpointStore: Send + Sync {
         fence: Fence,
     ) -> Result<Revision, StoreError>;
 
-    /// Removes the checkpoint of a chat whatever was there.
+    /// Removes the checkpoint of a chat whatever was there; its fence is remembered.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -85,8 +89,9 @@ pub trait CheckpointStore: Send + Sync {
 /// - A write is applied if the row's revision is `expected` (`None`: there is no row, or it has
 ///   expired) **and** no higher fence has written, cleared or adopted the row.
 /// - Each applied write gives the row a revision that this key never had before.
-/// - The fence of a cleared or expired row is remembered for at least ten minutes, so that a
-///   writer from before cannot make the row anew.
+/// - The fence of a key never falls. That of a cleared or expired row, and one that was adopted
+///   where there was no row, is remembered for at least [`FENCE_MEMORY`], so that a writer from
+///   before cannot make the row anew.
 #[async_trait]
 pub trait ConditionalCheckpointStore: Send + Sync {
     /// Reads the checkpoint and raises the fence of the row to `fence`, also when there is no row.
