@@ -18,4 +18,4 @@ pub use id::{
 pub use message::{Button, Content, Message, Outgoing, Reply};
 pub use question::{Answer, Invalid, Question, question};
 pub use store::MemoryStore;
-pub use text::{Language, Text, t};
+pub use text::{Language, Text, Texts, t};

@@ -1,7 +1,11 @@
 //! Texts in the user's language: plain ones, and keys that are looked up per language.
 
+mod catalog;
+mod error;
 mod language;
 
+pub use catalog::Texts;
+pub use error::TextsError;
 pub use language::{Language, LanguageError};
 
 use std::borrow::Cow;
@@ -30,7 +34,7 @@ pub struct Localized {
 pub enum Argument {
     /// Text, put in as it is.
     Text(Cow<'static, str>),
-    /// A number, written as the language writes it.
+    /// A number, written in digits with a decimal point.
     Number(f64),
 }
 
