@@ -2,10 +2,31 @@
 //!
 //! A [`ChatTurn`] is the right to process one chat, in one process as in many. Everything that a
 //! turn's work does to the outside (sends, checkpoint writes, timers) first passes its
-//! [`TurnGuard`].
+//! [`TurnGuard`]. With several replicas a [`Coordinator`] grants turns and [`Leadership`]s through
+//! a shared backend; without one nothing here contacts anything.
 
+mod clock;
+mod coordinator;
 mod error;
+mod event;
+mod hold;
+mod key;
+mod leadership;
+mod release;
+mod session;
+mod settings;
+mod ticket;
 mod turn;
 
-pub use error::{LeaseLost, LossReason};
+pub use clock::{LeaseClock, LeaseMoment};
+pub use coordinator::Coordinator;
+pub use error::{CoordinationError, LeadershipLost, LeaseLost, LossReason};
+pub use event::{CoordinatorEvent, HandoverOutcome};
+pub use hold::{Grant, PreviousHolder};
+pub use key::CoordinationKey;
+pub use leadership::Leadership;
+pub use release::{Release, ReleaseQueue};
+pub use session::SessionLease;
+pub use settings::{CoordinatorSettings, CoordinatorSettingsBuilder, SettingsError};
+pub use ticket::{AcquireTurn, Ticket};
 pub use turn::{ChatTurn, TurnGuard};

@@ -1,16 +1,22 @@
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, Ordering};
 
-use tokio::sync::Notify;
+use super::error::{CoordinationError, LeaseLost, LossReason};
+use super::hold::{Grant, Hold, PreviousHolder};
+use super::release::Claim;
+use super::ticket::Ticket;
+use crate::id::{ChatKey, Fence, IncarnationId};
 
-use super::error::{LeaseLost, LossReason};
-use crate::id::{ChatKey, Fence};
-
-/// The exclusive right to process one chat, until it is dropped or lost.
+/// The exclusive right to process one chat, until it is dropped, released or lost.
+///
+/// Dropped, it stops allowing effects at once and gives the chat to the next in line as soon as
+/// the coordinator's task gets to it; [`release`](ChatTurn::release) waits for that.
 #[must_use = "a turn ends when it is dropped"]
 pub struct ChatTurn {
     state: Arc<TurnState>,
+    previous: Option<PreviousHolder>,
+    // Given up after `drop` has ended the turn: guards refuse before another holder may begin.
+    claim: Option<Claim>,
 }
 
 /// What work under a turn checks before each effect. Clones outlive the turn and then refuse.
@@ -21,31 +27,22 @@ pub struct TurnGuard {
 
 struct TurnState {
     key: ChatKey,
-    fence: Fence,
-    ended: AtomicU8,
-    wake: Notify,
-}
-
-const LIVE: u8 = 0;
-
-impl TurnState {
-    fn end(&self, reason: LossReason) {
-        let code = encode(reason);
-        if self.ended.compare_exchange(LIVE, code, Ordering::AcqRel, Ordering::Acquire).is_ok() {
-            self.wake.notify_waiters();
-        }
-    }
-
-    fn loss(&self) -> Option<LossReason> {
-        decode(self.ended.load(Ordering::Acquire))
-    }
+    hold: Hold,
 }
 
 impl ChatTurn {
     /// A turn of this process alone, whose caller has made sure that the chat has no other.
     pub fn local(key: ChatKey, fence: Fence) -> Self {
-        let ended = AtomicU8::new(LIVE);
-        Self { state: Arc::new(TurnState { key, fence, ended, wake: Notify::new() }) }
+        let state = Arc::new(TurnState { key, hold: Hold::new(fence, None) });
+        Self { state, previous: None, claim: None }
+    }
+
+    /// The turn that a backend granted to `ticket`.
+    pub fn granted(ticket: Ticket, grant: Grant) -> Self {
+        let (key, claim) = ticket.into_parts();
+        let hold = Hold::new(grant.fence, Some(Arc::clone(&claim.session)));
+        let state = Arc::new(TurnState { key, hold });
+        Self { state, previous: grant.previous, claim: Some(claim) }
     }
 
     /// The chat.
@@ -57,7 +54,38 @@ impl ChatTurn {
     /// Grows with each turn of this chat.
     #[must_use]
     pub fn fence(&self) -> Fence {
-        self.state.fence
+        self.state.hold.fence
+    }
+
+    /// The incarnation that holds this turn; none when it is local.
+    #[must_use]
+    pub fn incarnation(&self) -> Option<&IncarnationId> {
+        self.claim.as_ref().map(|claim| claim.session.incarnation())
+    }
+
+    /// Who held the chat before; none when that is not known, and for a local turn.
+    #[must_use]
+    pub fn previous_holder(&self) -> Option<&IncarnationId> {
+        self.previous.as_ref().map(|previous| &previous.incarnation)
+    }
+
+    /// The fence of the turn before this one; none when that is not known.
+    #[must_use]
+    pub fn previous_fence(&self) -> Option<Fence> {
+        self.previous.as_ref().map(|previous| previous.fence)
+    }
+
+    /// Whether nobody had the chat since this process completed the turn with fence `last`, so
+    /// that what it remembers of the chat is current. A local turn always continues.
+    #[must_use]
+    pub fn continues(&self, last: Fence) -> bool {
+        match self.incarnation() {
+            None => true,
+            Some(own) => self
+                .previous
+                .as_ref()
+                .is_some_and(|previous| previous.incarnation == *own && previous.fence == last),
+        }
     }
 
     /// A guard to check before each effect.
@@ -66,15 +94,58 @@ impl ChatTurn {
         TurnGuard { state: Arc::clone(&self.state) }
     }
 
+    /// Whether effects are still allowed; see [`TurnGuard::check`].
+    ///
+    /// # Errors
+    /// [`LeaseLost`] when the turn has ended, for whatever reason.
+    pub fn check(&self) -> Result<(), LeaseLost> {
+        self.state.check()
+    }
+
+    /// Waits until the turn has ended. Safe to cancel.
+    pub async fn lost(&self) -> LeaseLost {
+        self.state.lost().await
+    }
+
+    /// Ends the turn and waits until the backend has given the chat to the next in line. The chat
+    /// is free in any case: what fails here is repaired by the coordinator.
+    ///
+    /// # Errors
+    /// [`CoordinationError::Stopped`] when the coordinator stopped before it could confirm.
+    pub async fn release(mut self) -> Result<(), CoordinationError> {
+        self.state.hold.end(LossReason::Ended);
+        match self.claim.take() {
+            None => Ok(()),
+            Some(claim) => claim.release().await,
+        }
+    }
+
     /// Ends the turn for `reason`: from now on its guards refuse.
     pub fn end(self, reason: LossReason) {
-        self.state.end(reason);
+        self.state.hold.end(reason);
     }
 }
 
 impl Drop for ChatTurn {
     fn drop(&mut self) {
-        self.state.end(LossReason::Ended);
+        self.state.hold.end(LossReason::Ended);
+    }
+}
+
+impl TurnState {
+    fn check(&self) -> Result<(), LeaseLost> {
+        match self.hold.loss() {
+            None => Ok(()),
+            Some(reason) => Err(self.lost_because(reason)),
+        }
+    }
+
+    async fn lost(&self) -> LeaseLost {
+        self.lost_because(self.hold.lost().await)
+    }
+
+    fn lost_because(&self, reason: LossReason) -> LeaseLost {
+        LeaseLost::new(self.key.clone(), self.hold.fence, reason)
     }
 }
 
@@ -88,61 +159,26 @@ impl TurnGuard {
     /// The fence of the turn.
     #[must_use]
     pub fn fence(&self) -> Fence {
-        self.state.fence
+        self.state.hold.fence
     }
 
-    /// Whether effects are still allowed.
+    /// Whether effects are still allowed. Cheap enough to call before each: no lock and no
+    /// message to the backend.
     ///
     /// # Errors
     /// [`LeaseLost`] when the turn has ended, for whatever reason.
     pub fn check(&self) -> Result<(), LeaseLost> {
-        match self.state.loss() {
-            None => Ok(()),
-            Some(reason) => Err(self.lost_because(reason)),
-        }
+        self.state.check()
     }
 
     /// Ends the turn from within, as when a store refuses its fence.
     pub fn end(&self, reason: LossReason) {
-        self.state.end(reason);
+        self.state.hold.end(reason);
     }
 
     /// Waits until the turn has ended. Safe to cancel.
     pub async fn lost(&self) -> LeaseLost {
-        loop {
-            let mut woken = std::pin::pin!(self.state.wake.notified());
-            // Registered before the check, so that an end between the two is not missed.
-            woken.as_mut().enable();
-            if let Some(reason) = self.state.loss() {
-                return self.lost_because(reason);
-            }
-            woken.await;
-        }
-    }
-
-    fn lost_because(&self, reason: LossReason) -> LeaseLost {
-        LeaseLost::new(self.state.key.clone(), self.state.fence, reason)
-    }
-}
-
-const fn encode(reason: LossReason) -> u8 {
-    match reason {
-        LossReason::Ended => 1,
-        LossReason::Expired => 2,
-        LossReason::Superseded => 3,
-        LossReason::Settled => 4,
-        LossReason::Stopped => 5,
-    }
-}
-
-const fn decode(code: u8) -> Option<LossReason> {
-    match code {
-        LIVE => None,
-        2 => Some(LossReason::Expired),
-        3 => Some(LossReason::Superseded),
-        4 => Some(LossReason::Settled),
-        5 => Some(LossReason::Stopped),
-        _ => Some(LossReason::Ended),
+        self.state.lost().await
     }
 }
 
@@ -157,42 +193,10 @@ impl fmt::Debug for TurnGuard {
         f.debug_struct("Turn")
             .field("key", self.key())
             .field("fence", &self.fence())
-            .field("ended", &self.state.loss())
+            .field("ended", &self.state.hold.loss())
             .finish()
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::id::ProviderId;
-
-    fn turn() -> ChatTurn {
-        let provider = ProviderId::new("test").unwrap();
-        ChatTurn::local(ChatKey::new(&provider, "ana").unwrap(), Fence::new(7))
-    }
-
-    #[tokio::test]
-    async fn a_guard_refuses_once_its_turn_was_dropped() {
-        let turn = turn();
-        let guard = turn.guard();
-        assert_eq!(guard.check(), Ok(()));
-        drop(turn);
-        assert_eq!(guard.check().unwrap_err().reason, LossReason::Ended);
-        assert_eq!(guard.lost().await.reason, LossReason::Ended);
-    }
-
-    #[tokio::test]
-    async fn the_first_reason_for_a_loss_stays() {
-        let turn = turn();
-        let guard = turn.guard();
-        let waiting = tokio::spawn({
-            let guard = guard.clone();
-            async move { guard.lost().await }
-        });
-        tokio::task::yield_now().await;
-        guard.end(LossReason::Superseded);
-        turn.end(LossReason::Stopped);
-        assert_eq!(waiting.await.unwrap().reason, LossReason::Superseded);
-    }
-}
+mod tests;
