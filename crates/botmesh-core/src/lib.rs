@@ -3,6 +3,7 @@ pub mod conversation;
 pub mod coordination;
 pub mod error;
 pub mod id;
+pub mod matcher;
 pub mod message;
 pub mod provider;
 pub mod question;
@@ -15,6 +16,7 @@ pub use id::{
     ChatKey, ConversationName, Fence, IdError, IncarnationId, LeaderName, MessageId, ProviderId,
     ReplicaId, Revision, UserKey,
 };
+pub use matcher::{Matched, Matcher, button, command, event, pattern, predicate};
 pub use message::{Button, Content, Message, Outgoing, Reply};
 pub use question::{Answer, Invalid, Question, question};
 pub use store::MemoryStore;
