@@ -1,4 +1,6 @@
 //! Write a messaging bot once and run it anywhere.
+#[cfg(any(test, feature = "testing"))]
+pub mod conformance;
 pub mod conversation;
 pub mod coordination;
 pub mod error;
@@ -8,6 +10,8 @@ pub mod message;
 pub mod provider;
 pub mod question;
 pub mod store;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
 pub mod text;
 pub mod time;
 

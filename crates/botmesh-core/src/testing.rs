@@ -1,0 +1,1 @@
+//! What tests of bots, stores and providers use (feature `testing`).
