@@ -1,4 +1,5 @@
 //! Write a messaging bot once and run it anywhere.
+pub mod bot;
 #[cfg(any(test, feature = "testing"))]
 pub mod conformance;
 pub mod conversation;
@@ -7,14 +8,17 @@ pub mod error;
 pub mod id;
 pub mod matcher;
 pub mod message;
+pub mod prelude;
 pub mod provider;
 pub mod question;
+pub mod runtime;
 pub mod store;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 pub mod text;
 pub mod time;
 
+pub use bot::{Bot, BuildError, RunningBot, enter};
 pub use error::BotError;
 pub use id::{
     ChatKey, ConversationName, Fence, IdError, IncarnationId, LeaderName, MessageId, ProviderId,
@@ -23,5 +27,6 @@ pub use id::{
 pub use matcher::{Matched, Matcher, button, command, event, pattern, predicate};
 pub use message::{Button, Content, Message, Outgoing, Reply};
 pub use question::{Answer, Invalid, Question, question};
+pub use runtime::{Context, Event, Next};
 pub use store::MemoryStore;
 pub use text::{Language, Text, Texts, t};

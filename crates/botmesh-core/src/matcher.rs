@@ -152,6 +152,12 @@ impl Matcher {
         problems
     }
 
+    /// Whether it matches a command.
+    #[must_use]
+    pub const fn is_command(&self) -> bool {
+        matches!(self.rule, Rule::Command(_))
+    }
+
     /// The id of the only provider it matches on; none for all.
     #[must_use]
     pub fn provider(&self) -> Option<&str> {

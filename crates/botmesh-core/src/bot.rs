@@ -1,0 +1,308 @@
+//! What users write: the definition of a bot, its checks, and the running bot.
+
+mod problem;
+mod running;
+mod settings;
+
+pub use problem::{BuildError, Problem, Severity};
+pub use running::RunningBot;
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::conversation::Conversation;
+use crate::error::BotError;
+use crate::matcher::Matcher;
+use crate::message::Message;
+use crate::provider::Provider;
+use crate::runtime::{
+    Action, Context, Conversations, Next, Route, Router, Runtime, Sender, Supervisor, box_handler,
+    box_hook, box_layer,
+};
+use crate::store::{MemoryStore, Store};
+use crate::text::Texts;
+use settings::{PendingConversation, Settings};
+
+/// The definition of a bot: where it is connected, what it keeps, what it answers.
+///
+/// Nothing happens before [`start`](Self::start) or [`run`](Self::run), which check the definition
+/// first and report everything that is wrong with it at once.
+///
+/// ```no_run
+/// use botmesh_core::prelude::*;
+///
+/// #[tokio::main]
+/// async fn main() -> Result<(), BotError> {
+///     Bot::new(Terminal::new())
+///         .when("hi", |ctx| async move { ctx.reply("Hello!").await })
+///         .run()
+///         .await
+/// }
+/// ```
+#[must_use = "a bot does nothing before it is started"]
+pub struct Bot {
+    providers: Vec<Arc<dyn Provider>>,
+    store: Option<Arc<dyn Store>>,
+    texts: Option<Texts>,
+    router: Router,
+    conversations: Vec<PendingConversation>,
+    settings: Settings,
+}
+
+/// A definition that has been checked and can be started.
+#[must_use = "a bot does nothing before it is started"]
+pub struct BuiltBot {
+    runtime: Arc<Runtime>,
+    warnings: Vec<Problem>,
+    settings: Settings,
+}
+
+impl Bot {
+    /// A bot that is connected to `provider`.
+    pub fn new(provider: impl Provider) -> Self {
+        Self {
+            providers: vec![Arc::new(provider)],
+            store: None,
+            texts: None,
+            router: Router::default(),
+            conversations: Vec::new(),
+            settings: Settings::default(),
+        }
+    }
+
+    /// Connects the bot to another platform as well.
+    pub fn provider(mut self, provider: impl Provider) -> Self {
+        self.providers.push(Arc::new(provider));
+        self
+    }
+
+    /// Where the bot keeps its state; without it, in memory.
+    pub fn store(mut self, store: impl Store) -> Self {
+        self.store = Some(Arc::new(store));
+        self
+    }
+
+    /// The texts of the bot and its default language; without it, the built-in ones.
+    pub fn texts(mut self, texts: Texts) -> Self {
+        self.texts = Some(texts);
+        self
+    }
+
+    /// Handles the messages that `matcher` matches and that no conversation waits for. The first
+    /// route that matches is taken, in the order in which they are added.
+    pub fn when<F, R, T>(mut self, matcher: impl Into<Matcher>, handler: F) -> Self
+    where
+        F: Fn(Context) -> R + Send + Sync + 'static,
+        R: Future<Output = Result<T, BotError>> + Send + 'static,
+    {
+        let action = Action::Handle(box_handler(handler));
+        self.router.routes.push(Route { matcher: matcher.into(), action });
+        self
+    }
+
+    /// Handles the messages that no route matches.
+    pub fn fallback<F, R, T>(mut self, handler: F) -> Self
+    where
+        F: Fn(Context) -> R + Send + Sync + 'static,
+        R: Future<Output = Result<T, BotError>> + Send + 'static,
+    {
+        self.router.fallback = Some(box_handler(handler));
+        self
+    }
+
+    /// Runs before anything else with each message, and may change it or drop it (`None`).
+    ///
+    /// ```
+    /// # use botmesh_core::{Bot, Content, testing::TestProvider};
+    /// let bot = Bot::new(TestProvider::new()).before(|mut message| async move {
+    ///     if let Content::Text(text) = &mut message.content {
+    ///         *text = text.replace('’', "'");
+    ///     }
+    ///     Ok(Some(message))
+    /// });
+    /// ```
+    pub fn before<F, R>(mut self, hook: F) -> Self
+    where
+        F: Fn(Message) -> R + Send + Sync + 'static,
+        R: Future<Output = Result<Option<Message>, BotError>> + Send + 'static,
+    {
+        self.router.hooks.push(box_hook(hook));
+        self
+    }
+
+    /// Wraps the handling of each message: what comes before and after
+    /// [`next.run(ctx)`](Next::run), or instead of it. The first layer that is added is the
+    /// outermost.
+    ///
+    /// ```
+    /// # use botmesh_core::{Bot, testing::TestProvider};
+    /// let bot = Bot::new(TestProvider::new()).layer(|ctx, next| async move {
+    ///     let begun = std::time::Instant::now();
+    ///     let result = next.run(ctx).await;
+    ///     println!("took {:?}", begun.elapsed());
+    ///     result
+    /// });
+    /// ```
+    pub fn layer<F, R>(mut self, layer: F) -> Self
+    where
+        F: Fn(Context, Next) -> R + Send + Sync + 'static,
+        R: Future<Output = Result<(), BotError>> + Send + 'static,
+    {
+        self.router.layers.push(box_layer(layer));
+        self
+    }
+
+    /// Adds a conversation: an asynchronous function that asks and awaits answers. It is entered
+    /// by name, with [`enter`] as a handler or [`Context::enter`] from one.
+    ///
+    /// ```
+    /// # use botmesh_core::{Bot, bot::enter, command, testing::TestProvider};
+    /// let bot = Bot::new(TestProvider::new())
+    ///     .when(command("order"), enter("order"))
+    ///     .conversation("order", |c| async move {
+    ///         let item = c.ask("What would you like?").await?.text()?;
+    ///         c.say(format!("One {item}, coming up.")).await
+    ///     });
+    /// ```
+    pub fn conversation<F, R, T>(mut self, name: &'static str, function: F) -> Self
+    where
+        F: Fn(Conversation) -> R + Send + Sync + 'static,
+        R: Future<Output = Result<T, BotError>> + Send + 'static,
+    {
+        self.conversations.push(PendingConversation::function(name, function));
+        self
+    }
+
+    /// How long a question without a timeout of its own waits; without it, for ever.
+    pub const fn conversation_timeout(mut self, timeout: Duration) -> Self {
+        self.settings.conversation_timeout = Some(timeout);
+        self
+    }
+
+    /// Lets users end any asynchronous conversation with the words of the text
+    /// `core.cancel.words`, in their language.
+    pub const fn cancellable(mut self) -> Self {
+        self.settings.cancellable = true;
+        self
+    }
+
+    /// How many accepted messages may be in work in all; beyond that providers wait. Default
+    /// 10,000.
+    pub const fn max_in_work(mut self, messages: usize) -> Self {
+        self.settings.max_in_work = messages;
+        self
+    }
+
+    /// How many messages of one chat may wait; beyond that they are refused. Default 1,000.
+    pub const fn max_waiting_per_chat(mut self, messages: usize) -> Self {
+        self.settings.max_waiting_per_chat = messages;
+        self
+    }
+
+    /// How many message ids are remembered to tell duplicates, of all chats. Default 100,000, of
+    /// which the younger half at least is always known.
+    pub const fn remembered_ids(mut self, ids: usize) -> Self {
+        self.settings.remembered_ids = ids;
+        self
+    }
+
+    /// How long a stop waits for handlers, and then for transports. Default 30 s.
+    pub const fn stop_timeout(mut self, timeout: Duration) -> Self {
+        self.settings.stop_timeout = timeout;
+        self
+    }
+
+    /// Checks the definition.
+    ///
+    /// # Errors
+    /// [`BuildError`] with everything that is wrong, if anything is.
+    pub fn build(self) -> Result<BuiltBot, BuildError> {
+        let Self { providers, store, texts, mut router, conversations, settings } = self;
+        let mut problems = settings.problems();
+        problems.extend(settings::provider_problems(&providers));
+        problems.extend(settings::route_problems(&router, &providers));
+        let mut definitions = Vec::new();
+        for pending in conversations {
+            pending.define(&mut definitions, &mut router.routes, &mut problems);
+        }
+        let (errors, warnings) = Problem::split(problems);
+        if !errors.is_empty() {
+            return Err(BuildError::new(errors));
+        }
+        for warning in &warnings {
+            tracing::warn!("{warning}");
+        }
+        let store = store.unwrap_or_else(|| Arc::new(MemoryStore::new()));
+        let sender = Sender::new(providers, texts.unwrap_or_else(Texts::builtin));
+        let conversations = Conversations::new(definitions, settings.conversing());
+        let runtime = Runtime::new(sender, store, router, conversations, settings.limits());
+        Ok(BuiltBot { runtime: Arc::new(runtime), warnings, settings })
+    }
+
+    /// Checks the definition, prepares the store and connects.
+    ///
+    /// # Errors
+    /// [`BuildError`], or [`StoreError`](crate::store::StoreError) when the store is not ready.
+    pub async fn start(self) -> Result<RunningBot, BotError> {
+        self.build()?.start().await
+    }
+
+    /// Starts, and runs until every provider has ended or the process is told to stop (Ctrl-C,
+    /// SIGTERM); then stops in order.
+    ///
+    /// # Errors
+    /// As [`start`](Self::start).
+    pub async fn run(self) -> Result<(), BotError> {
+        self.start().await?.until_signal().await
+    }
+}
+
+impl BuiltBot {
+    /// What is unusual about the definition, though it works.
+    #[must_use]
+    pub fn warnings(&self) -> &[Problem] {
+        &self.warnings
+    }
+
+    /// Prepares the store and connects.
+    ///
+    /// # Errors
+    /// [`StoreError`](crate::store::StoreError) when the store is not ready.
+    pub async fn start(self) -> Result<RunningBot, BotError> {
+        let store = self.runtime.store();
+        store.prepare().await?;
+        tracing::info!(
+            version = env!("CARGO_PKG_VERSION"),
+            store = store.name(),
+            providers = ?self.runtime.sender().ids(),
+            "the bot starts"
+        );
+        let supervisor = Supervisor::start(Arc::clone(&self.runtime));
+        Ok(RunningBot::new(self.runtime, supervisor, self.settings.stop_timeout))
+    }
+}
+
+/// A handler that enters the flow or conversation `name`.
+pub fn enter(
+    name: &'static str,
+) -> impl Fn(Context) -> std::future::Ready<Result<(), BotError>> + Send + Sync {
+    move |context| std::future::ready(context.enter(name))
+}
+
+impl fmt::Debug for Bot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Bot")
+            .field("providers", &self.providers)
+            .field("store", &self.store)
+            .field("routes", &self.router.routes.len())
+            .field("conversations", &self.conversations.len())
+            .finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for BuiltBot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("BuiltBot").field("warnings", &self.warnings).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,147 @@
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::problem::Problem;
+use crate::conversation::Conversation;
+use crate::error::BotError;
+use crate::id::ConversationName;
+use crate::provider::Provider;
+use crate::runtime::{ConversingSettings, Definition, LaneLimits, Route, Router};
+
+/// The settings of a bot.
+#[derive(Debug, Clone)]
+pub(super) struct Settings {
+    pub(super) conversation_timeout: Option<Duration>,
+    pub(super) cancellable: bool,
+    pub(super) max_in_work: usize,
+    pub(super) max_waiting_per_chat: usize,
+    pub(super) remembered_ids: usize,
+    pub(super) stop_timeout: Duration,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            conversation_timeout: None,
+            cancellable: false,
+            max_in_work: 10_000,
+            max_waiting_per_chat: 1_000,
+            remembered_ids: 100_000,
+            stop_timeout: Duration::from_secs(30),
+        }
+    }
+}
+
+impl Settings {
+    pub(super) const fn limits(&self) -> LaneLimits {
+        LaneLimits {
+            in_work: self.max_in_work,
+            per_chat: self.max_waiting_per_chat,
+            remembered_ids: self.remembered_ids,
+        }
+    }
+
+    pub(super) const fn conversing(&self) -> ConversingSettings {
+        ConversingSettings { timeout: self.conversation_timeout, cancellable: self.cancellable }
+    }
+
+    pub(super) fn problems(&self) -> Vec<Problem> {
+        let mut problems = Vec::new();
+        if self.max_in_work == 0 {
+            problems
+                .push(Problem::error("Bot::max_in_work", "0 lets no message in: allow at least 1"));
+        }
+        if self.max_waiting_per_chat > self.max_in_work {
+            problems.push(Problem::warning(
+                "Bot::max_waiting_per_chat",
+                "one chat can fill the whole bot: keep it well below `max_in_work`",
+            ));
+        }
+        if self.conversation_timeout == Some(Duration::ZERO) {
+            problems.push(Problem::error(
+                "Bot::conversation_timeout",
+                "0 leaves no time to answer: give a duration, or leave it out to wait for ever",
+            ));
+        }
+        problems
+    }
+}
+
+pub(super) fn provider_problems(providers: &[Arc<dyn Provider>]) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    for (index, provider) in providers.iter().enumerate() {
+        if providers[..index].iter().any(|earlier| earlier.id() == provider.id()) {
+            problems.push(Problem::error(
+                "Bot::provider",
+                format!(
+                    "two providers have the id {:?}: give each its own, as it is part of every chat key",
+                    provider.id().as_str()
+                ),
+            ));
+        }
+    }
+    problems
+}
+
+pub(super) fn route_problems(router: &Router, providers: &[Arc<dyn Provider>]) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    for Route { matcher, .. } in &router.routes {
+        let setting = format!("Bot::when({matcher})");
+        problems.extend(
+            matcher
+                .problems()
+                .into_iter()
+                .map(|problem| Problem::error(&*setting, problem.to_string())),
+        );
+        if let Some(only) = matcher.provider()
+            && !providers.iter().any(|provider| provider.id().as_str() == only)
+        {
+            problems.push(Problem::warning(
+                setting,
+                format!("the bot has no provider {only:?}, so this never matches: add it, or drop `only_on`"),
+            ));
+        }
+    }
+    problems
+}
+
+/// A flow or a conversation that was added and not checked yet.
+pub(super) struct PendingConversation {
+    name: String,
+    define: Box<dyn FnOnce(ConversationName) -> Definition + Send + Sync>,
+}
+
+impl PendingConversation {
+    pub(super) fn function<F, R, T>(name: &str, function: F) -> Self
+    where
+        F: Fn(Conversation) -> R + Send + Sync + 'static,
+        R: Future<Output = Result<T, BotError>> + Send + 'static,
+    {
+        let define = Box::new(move |name| Definition::function(name, function));
+        Self { name: name.to_owned(), define }
+    }
+
+    /// Makes it a definition of the bot, or says what is wrong with it.
+    pub(super) fn define(
+        self,
+        definitions: &mut Vec<Definition>,
+        _routes: &mut Vec<Route>,
+        problems: &mut Vec<Problem>,
+    ) {
+        let setting = format!("Bot::conversation({:?})", self.name);
+        let name = match ConversationName::new(self.name) {
+            Ok(name) => name,
+            Err(error) => {
+                problems.push(Problem::error(setting, error.to_string()));
+                return;
+            }
+        };
+        if definitions.iter().any(|known| *known.name() == name) {
+            problems.push(Problem::error(
+                setting,
+                "another flow or conversation has this name: give each its own",
+            ));
+        }
+        definitions.push((self.define)(name));
+    }
+}

@@ -1,0 +1,9 @@
+//! What most bots use: `use botmesh_core::prelude::*;`.
+
+pub use crate::bot::{Bot, RunningBot, enter};
+pub use crate::error::BotError;
+pub use crate::matcher::{button, command, event, pattern, predicate};
+pub use crate::message::{Button, Content, Message, Reply};
+pub use crate::question::{Answer, Invalid, question};
+pub use crate::runtime::{Context, Event, Next};
+pub use crate::text::{Language, Texts, t};

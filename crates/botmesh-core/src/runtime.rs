@@ -1,0 +1,107 @@
+//! What runs a bot: the way of one message from a provider to its handler and back.
+//!
+//! Provider → [`ingress`] → [`lanes`] (one chat, one task) → turn → hooks, layers → conversation
+//! or [`router`] → [`sender`] → provider. Whatever acts checks the turn's guard first.
+
+mod activity;
+mod context;
+mod continuing;
+mod conversing;
+mod event;
+mod fences;
+mod ingress;
+mod lanes;
+mod profile;
+mod recent;
+mod router;
+mod scene;
+mod sender;
+mod supervisor;
+mod timer;
+mod wakes;
+mod writer;
+
+pub use context::Context;
+pub use event::{Activity, ErrorEvent, Event};
+pub use router::Next;
+
+pub(crate) use conversing::{Conversations, ConversingSettings, Definition};
+pub(crate) use event::Events;
+pub(crate) use lanes::LaneLimits;
+pub(crate) use router::{Action, BoxHandler, Route, Router, box_handler, box_hook, box_layer};
+pub(crate) use sender::Sender;
+pub(crate) use supervisor::Supervisor;
+
+use std::fmt;
+use std::sync::Arc;
+
+use lanes::Lanes;
+use timer::Timers;
+
+use crate::error::BotError;
+use crate::id::ConversationName;
+use crate::store::Store;
+
+/// Everything that the tasks of a running bot share.
+pub(crate) struct Runtime {
+    sender: Sender,
+    store: Arc<dyn Store>,
+    events: Events,
+    router: Router,
+    conversations: Conversations,
+    lanes: Lanes,
+    timers: Timers,
+    fences: fences::LocalFences,
+}
+
+impl Runtime {
+    pub(crate) fn new(
+        sender: Sender,
+        store: Arc<dyn Store>,
+        router: Router,
+        conversations: Conversations,
+        limits: LaneLimits,
+    ) -> Self {
+        Self {
+            sender,
+            store,
+            events: Events::new(),
+            router,
+            conversations,
+            lanes: Lanes::new(limits),
+            timers: Timers::default(),
+            fences: fences::LocalFences::new(),
+        }
+    }
+
+    pub(crate) fn store(&self) -> &dyn Store {
+        &*self.store
+    }
+
+    pub(crate) fn sender(&self) -> &Sender {
+        &self.sender
+    }
+
+    pub(crate) fn events(&self) -> &Events {
+        &self.events
+    }
+
+    /// Waits until everything that was accepted has been handled.
+    pub(crate) async fn idle(&self) {
+        self.lanes.idle().await;
+    }
+
+    pub(crate) fn conversation_name(&self, name: &str) -> Result<ConversationName, BotError> {
+        self.conversations.name(name).cloned().ok_or_else(|| {
+            BotError::message(format!(
+                "the bot has no flow or conversation {name:?}: add it with `Bot::flow` or `Bot::conversation`"
+            ))
+        })
+    }
+}
+
+impl fmt::Debug for Runtime {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Runtime")
+    }
+}

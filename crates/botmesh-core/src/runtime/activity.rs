@@ -1,0 +1,129 @@
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+
+use futures_util::FutureExt;
+
+use super::conversing::Claimed;
+use super::event::Activity;
+use super::lanes::Work;
+use super::router::{Action, Next};
+use super::{Context, Runtime};
+use crate::conversation::Panicked;
+use crate::coordination::{ChatTurn, TurnGuard};
+use crate::error::BotError;
+use crate::id::ChatKey;
+use crate::matcher::Matched;
+use crate::message::{Content, Message, Reply};
+use crate::question::WaitToken;
+use crate::text::t;
+
+impl Runtime {
+    /// Does one piece of work of a chat under a turn. Nothing that user code does gets beyond it.
+    pub(super) async fn process(self: &Arc<Self>, chat: &ChatKey, work: Work) {
+        let turn = ChatTurn::local(chat.clone(), self.fences.next());
+        let guard = turn.guard();
+        let done = async {
+            match work {
+                Work::Message(message) => self.handle(&guard, message).await,
+                Work::Wake(wake) => self.wake(&guard, &wake).await,
+            }
+        };
+        let (during, error) = match AssertUnwindSafe(done).catch_unwind().await {
+            Ok(Ok(())) => return,
+            Ok(Err(failure)) => failure,
+            Err(payload) => (Activity::Handler, BotError::from(Panicked::new(payload.as_ref()))),
+        };
+        self.events.error(Some(chat), during, error);
+    }
+
+    async fn handle(
+        self: &Arc<Self>,
+        guard: &TurnGuard,
+        message: Message,
+    ) -> Result<(), (Activity, BotError)> {
+        let mut message = message;
+        for hook in &self.router.hooks {
+            match hook(message).await {
+                Ok(Some(changed)) => message = changed,
+                Ok(None) => return Ok(()),
+                Err(error) => return Err((Activity::Hook, error)),
+            }
+        }
+        let handled = if self.router.layers.is_empty() {
+            self.route(guard, message).await
+        } else {
+            let runtime = Arc::clone(self);
+            let context = Context::new(runtime, guard.clone(), message, Matched::default());
+            Next::first(Arc::clone(self)).run(context).await
+        };
+        handled.map_err(|error| (Activity::Handler, error))
+    }
+
+    /// Gives a message to the conversation that waits for it, else to the first route, else to
+    /// the fallback.
+    pub(super) async fn route(
+        self: &Arc<Self>,
+        guard: &TurnGuard,
+        message: Message,
+    ) -> Result<(), BotError> {
+        let message = match self.continue_conversation(guard, message).await {
+            Claimed::Taken => return Ok(()),
+            Claimed::Free(message) => message,
+        };
+        match self.router.find(&message) {
+            Some((Action::Handle(handler), matched)) => {
+                let handler = Arc::clone(handler);
+                self.run_handler(guard, message, matched, handler).await
+            }
+            Some((Action::Enter(number), _)) => {
+                self.enter(guard, *number, &message).await;
+                Ok(())
+            }
+            None => self.unmatched(guard, message).await,
+        }
+    }
+
+    async fn run_handler(
+        self: &Arc<Self>,
+        guard: &TurnGuard,
+        message: Message,
+        matched: Matched,
+        handler: super::BoxHandler,
+    ) -> Result<(), BotError> {
+        let context = Context::new(Arc::clone(self), guard.clone(), message, matched);
+        handler(context.clone()).await?;
+        if let Some(name) = context.take_entered()
+            && let Some(number) = self.conversations.number(&name)
+        {
+            self.enter(guard, number, context.message()).await;
+        }
+        Ok(())
+    }
+
+    async fn unmatched(
+        self: &Arc<Self>,
+        guard: &TurnGuard,
+        message: Message,
+    ) -> Result<(), BotError> {
+        let text = match &message.content {
+            Content::Button(press) if WaitToken::is_question_button(&press.payload) => {
+                "core.button.expired"
+            }
+            _ => {
+                if let Some(handler) = self.router.fallback.clone() {
+                    return self.run_handler(guard, message, Matched::default(), handler).await;
+                }
+                // In a group the command may be meant for another bot.
+                let unknown = message.body().is_some_and(|text| text.starts_with('/'))
+                    && message.chat.participant().is_none()
+                    && self.router.has_commands();
+                if !unknown {
+                    return Ok(());
+                }
+                "core.command.unknown"
+            }
+        };
+        let context = Context::new(Arc::clone(self), guard.clone(), message, Matched::default());
+        context.reply(Reply::text(t(text))).await.map(drop)
+    }
+}

@@ -1,0 +1,219 @@
+use std::fmt;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use tokio::sync::OnceCell;
+
+use super::Runtime;
+use super::profile;
+use super::sender::needs_language;
+use crate::coordination::TurnGuard;
+use crate::error::BotError;
+use crate::id::{ChatKey, ConversationName, MessageId};
+use crate::matcher::Matched;
+use crate::message::{Message, Reply};
+use crate::provider::{Capabilities, Receipt};
+use crate::text::Language;
+
+/// What a handler is given: the message, and everything that can be done about it.
+///
+/// It acts under the turn of its chat. When the handler has returned the turn ends, and a clone
+/// that was kept is refused with [`LeaseLost`](crate::coordination::LeaseLost); to write later,
+/// use [`RunningBot::send`](crate::RunningBot::send).
+#[derive(Clone)]
+pub struct Context {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    runtime: Arc<Runtime>,
+    guard: TurnGuard,
+    message: Message,
+    matched: Matched,
+    language: OnceCell<Language>,
+    enter: Mutex<Option<ConversationName>>,
+}
+
+impl Context {
+    pub(crate) fn new(
+        runtime: Arc<Runtime>,
+        guard: TurnGuard,
+        message: Message,
+        matched: Matched,
+    ) -> Self {
+        let language = OnceCell::new();
+        let enter = Mutex::new(None);
+        Self { inner: Arc::new(Inner { runtime, guard, message, matched, language, enter }) }
+    }
+
+    /// The message.
+    #[must_use]
+    pub fn message(&self) -> &Message {
+        &self.inner.message
+    }
+
+    /// The words of the message; empty when it has none.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        self.inner.message.body().unwrap_or_default()
+    }
+
+    /// What follows the command, when a command matched; empty otherwise.
+    #[must_use]
+    pub fn arguments(&self) -> &str {
+        self.inner.matched.arguments()
+    }
+
+    /// A group of the regular expression that matched, from 0 for the whole.
+    #[must_use]
+    pub fn capture(&self, group: usize) -> Option<&str> {
+        self.inner.matched.group(group)
+    }
+
+    /// The chat.
+    #[must_use]
+    pub fn chat(&self) -> &ChatKey {
+        &self.inner.message.chat
+    }
+
+    /// The platform's own payload, where the provider keeps it.
+    #[must_use]
+    pub fn raw(&self) -> Option<&serde_json::Value> {
+        self.inner.message.raw.as_deref()
+    }
+
+    /// The turn under which this context acts: its fence, and whether it still holds.
+    #[must_use]
+    pub fn turn(&self) -> &TurnGuard {
+        &self.inner.guard
+    }
+
+    /// What the platform of this chat can do.
+    #[must_use]
+    pub fn capabilities(&self) -> Capabilities {
+        let provider = self.inner.runtime.sender.provider(self.chat());
+        provider.map(|provider| provider.capabilities()).unwrap_or_default()
+    }
+
+    /// Says something in the chat.
+    ///
+    /// # Errors
+    /// [`SendError`](crate::provider::SendError).
+    pub async fn reply(&self, reply: impl Into<Reply>) -> Result<Receipt, BotError> {
+        self.send_reply(reply.into()).await
+    }
+
+    async fn send_reply(&self, reply: Reply) -> Result<Receipt, BotError> {
+        let language = self.language_for(&reply).await?;
+        Ok(self.inner.runtime.sender.send(&self.inner.guard, reply, language).await?)
+    }
+
+    /// Replaces what a message of ours says.
+    ///
+    /// # Errors
+    /// [`SendError`](crate::provider::SendError); `Unsupported` where messages cannot be edited.
+    pub async fn edit(&self, message: &MessageId, new: impl Into<Reply>) -> Result<(), BotError> {
+        let reply = new.into();
+        let language = self.language_for(&reply).await?;
+        Ok(self.inner.runtime.sender.edit(&self.inner.guard, message, reply, language).await?)
+    }
+
+    /// Deletes a message of ours.
+    ///
+    /// # Errors
+    /// [`SendError`](crate::provider::SendError); `Unsupported` where messages cannot be deleted.
+    pub async fn delete(&self, message: &MessageId) -> Result<(), BotError> {
+        Ok(self.inner.runtime.sender.delete(&self.inner.guard, message).await?)
+    }
+
+    /// Reacts to the message with an emoji.
+    ///
+    /// # Errors
+    /// [`SendError`](crate::provider::SendError); `Unsupported` where there are no reactions.
+    pub async fn react(&self, emoji: &str) -> Result<(), BotError> {
+        let Some(message) = &self.inner.message.id else {
+            return Err(BotError::message("the platform gave the message no id to react to"));
+        };
+        Ok(self.inner.runtime.sender.react(&self.inner.guard, message, Some(emoji)).await?)
+    }
+
+    /// Shows for a short while that the bot is writing; nothing where there is no such sign.
+    ///
+    /// # Errors
+    /// [`SendError`](crate::provider::SendError).
+    pub async fn typing(&self) -> Result<(), BotError> {
+        Ok(self.inner.runtime.sender.typing(&self.inner.guard).await?)
+    }
+
+    /// What is stored for the user who wrote, or the default. The same in every chat of the user.
+    ///
+    /// # Errors
+    /// [`StoreError`](crate::store::StoreError), or serde's when the stored data is no `T`.
+    pub async fn user<T: DeserializeOwned + Default>(&self) -> Result<T, BotError> {
+        profile::load_user(self.inner.runtime.store(), &self.inner.message.user()).await
+    }
+
+    /// Changes what is stored for the user and returns it; `change` runs again when another chat
+    /// of the user was faster.
+    ///
+    /// # Errors
+    /// As [`user`](Self::user), and [`LeaseLost`](crate::coordination::LeaseLost).
+    pub async fn update_user<T>(&self, change: impl FnMut(&mut T) + Send) -> Result<T, BotError>
+    where
+        T: Serialize + DeserializeOwned + Default + Send,
+    {
+        let user = self.inner.message.user();
+        profile::update_user(self.inner.runtime.store(), &self.inner.guard, &user, change).await
+    }
+
+    /// The language of the chat: the message's own, else the one that was set, else the bot's.
+    ///
+    /// # Errors
+    /// [`StoreError`](crate::store::StoreError).
+    pub async fn language(&self) -> Result<&Language, BotError> {
+        self.inner
+            .language
+            .get_or_try_init(|| async {
+                let runtime = &self.inner.runtime;
+                profile::language(runtime.store(), &self.inner.message, runtime.sender.texts())
+                    .await
+            })
+            .await
+    }
+
+    /// Sets the language of the chat from its next message on.
+    ///
+    /// # Errors
+    /// [`StoreError`](crate::store::StoreError), [`LeaseLost`](crate::coordination::LeaseLost).
+    pub async fn set_language(&self, language: &Language) -> Result<(), BotError> {
+        profile::set_language(self.inner.runtime.store(), &self.inner.guard, self.chat(), language)
+            .await
+    }
+
+    /// Enters a flow or a conversation by its name once the handler has returned.
+    ///
+    /// # Errors
+    /// When the bot has none of this name.
+    pub fn enter(&self, name: &str) -> Result<(), BotError> {
+        let name = self.inner.runtime.conversation_name(name)?;
+        *self.inner.enter.lock() = Some(name);
+        Ok(())
+    }
+
+    pub(crate) fn take_entered(&self) -> Option<ConversationName> {
+        self.inner.enter.lock().take()
+    }
+
+    /// The chat's language if `reply` depends on it.
+    pub(crate) async fn language_for(&self, reply: &Reply) -> Result<Option<&Language>, BotError> {
+        if needs_language(reply) { self.language().await.map(Some) } else { Ok(None) }
+    }
+}
+
+impl fmt::Debug for Context {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Context").field("turn", &self.inner.guard).finish_non_exhaustive()
+    }
+}

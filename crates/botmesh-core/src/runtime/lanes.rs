@@ -1,0 +1,250 @@
+use std::collections::hash_map::Entry;
+use std::collections::{HashMap, VecDeque};
+use std::hash::{BuildHasher, RandomState};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use parking_lot::Mutex;
+use tokio::sync::Notify;
+use tokio::task::AbortHandle;
+
+use super::recent::{Recent, RecentHasher};
+use super::timer::Wake;
+use crate::id::ChatKey;
+use crate::message::Message;
+use crate::provider::{Accepted, DeliverError};
+
+const SHARDS: usize = 64;
+
+/// The queues of the chats: one lane for each chat that has work, served by one task at a time.
+///
+/// A lane exists only while its task runs, so an idle chat costs nothing here.
+pub(crate) struct Lanes {
+    shards: Box<[Mutex<Shard>]>,
+    shard_of: RandomState,
+    seen: RecentHasher,
+    limits: LaneLimits,
+    /// Messages that were accepted and are not handled yet, of all chats.
+    in_work: AtomicUsize,
+    waiting_for_room: AtomicUsize,
+    room: Notify,
+    idle: Notify,
+    closed: AtomicBool,
+}
+
+/// How much may wait.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct LaneLimits {
+    pub(crate) in_work: usize,
+    pub(crate) per_chat: usize,
+    pub(crate) remembered_ids: usize,
+}
+
+/// What a lane's task does next.
+#[allow(
+    clippy::large_enum_variant,
+    reason = "nearly all are messages; a box would be an allocation"
+)]
+pub(crate) enum Work {
+    Message(Message),
+    Wake(Wake),
+}
+
+struct Shard {
+    lanes: HashMap<ChatKey, Lane>,
+    recent: Recent,
+}
+
+struct Lane {
+    queue: VecDeque<Work>,
+    task: AbortHandle,
+}
+
+/// Why a message cannot be admitted just now.
+pub(crate) enum Refusal {
+    /// There is no room in the whole bot; there will be.
+    NoRoom(Message),
+    Final(DeliverError),
+}
+
+impl Lanes {
+    pub(crate) fn new(limits: LaneLimits) -> Self {
+        let shard = || {
+            let recent = Recent::new((limits.remembered_ids / SHARDS).max(2));
+            Mutex::new(Shard { lanes: HashMap::new(), recent })
+        };
+        Self {
+            shards: std::iter::repeat_with(shard).take(SHARDS).collect(),
+            shard_of: RandomState::new(),
+            seen: RecentHasher::default(),
+            limits,
+            in_work: AtomicUsize::new(0),
+            waiting_for_room: AtomicUsize::new(0),
+            room: Notify::new(),
+            idle: Notify::new(),
+            closed: AtomicBool::new(false),
+        }
+    }
+
+    /// Puts a message behind the others of its chat; `spawn` starts the task of a new lane.
+    pub(crate) fn admit(
+        &self,
+        message: Message,
+        spawn: impl FnOnce(ChatKey, Work) -> AbortHandle,
+    ) -> Result<Accepted, Refusal> {
+        if self.closed.load(Ordering::Acquire) {
+            return Err(Refusal::Final(DeliverError::Stopping));
+        }
+        let seen = message.id.as_ref().map(|id| self.seen.hash(&(&message.chat, id)));
+        let mut shard = self.shard(&message.chat).lock();
+        if seen.is_some_and(|hash| shard.recent.contains(hash)) {
+            return Ok(Accepted::Duplicate);
+        }
+        if let Some(lane) = shard.lanes.get(&message.chat)
+            && lane.queue.len() >= self.limits.per_chat
+        {
+            let waiting = lane.queue.len();
+            return Err(Refusal::Final(DeliverError::ChatFull { waiting }));
+        }
+        if !self.take_room() {
+            return Err(Refusal::NoRoom(message));
+        }
+        // Remembered only once nothing can refuse it: a platform's retry must not be swallowed.
+        if let Some(hash) = seen {
+            shard.recent.insert(hash);
+        }
+        let chat = message.chat.clone();
+        shard.push(chat, Work::Message(message), spawn);
+        Ok(Accepted::New)
+    }
+
+    /// Puts a wake-up behind the messages of its chat. It has no limit: there is at most one for
+    /// each timer.
+    pub(crate) fn wake(&self, wake: Wake, spawn: impl FnOnce(ChatKey, Work) -> AbortHandle) {
+        if self.closed.load(Ordering::Acquire) {
+            return;
+        }
+        let chat = wake.chat.clone();
+        let mut shard = self.shard(&chat).lock();
+        self.in_work.fetch_add(1, Ordering::AcqRel);
+        shard.push(chat, Work::Wake(wake), spawn);
+    }
+
+    /// Takes the next work of a lane, whose task has finished one; none ends the lane.
+    pub(crate) fn next(&self, chat: &ChatKey) -> Option<Work> {
+        let next = {
+            let mut shard = self.shard(chat).lock();
+            let next = shard.lanes.get_mut(chat).and_then(|lane| lane.queue.pop_front());
+            if next.is_none() {
+                shard.lanes.remove(chat);
+            }
+            next
+        };
+        self.give_room();
+        next
+    }
+
+    /// Waits until another message may be taken.
+    pub(crate) async fn room(&self) {
+        let _waiting = CountGuard::enter(&self.waiting_for_room);
+        let mut woken = std::pin::pin!(self.room.notified());
+        woken.as_mut().enable();
+        if self.in_work.load(Ordering::Acquire) < self.limits.in_work
+            || self.closed.load(Ordering::Acquire)
+        {
+            return;
+        }
+        woken.await;
+    }
+
+    /// Takes no more work; what was accepted goes on.
+    pub(crate) fn close(&self) {
+        self.closed.store(true, Ordering::Release);
+        self.room.notify_waiters();
+    }
+
+    /// Waits until everything that was accepted is done.
+    pub(crate) async fn idle(&self) {
+        loop {
+            let mut woken = std::pin::pin!(self.idle.notified());
+            woken.as_mut().enable();
+            if self.in_work.load(Ordering::Acquire) == 0 {
+                return;
+            }
+            woken.await;
+        }
+    }
+
+    /// Ends all lanes where they stand; returns how many messages and wake-ups were lost.
+    pub(crate) fn abort(&self) -> usize {
+        self.close();
+        for shard in &self.shards {
+            for (_, lane) in shard.lock().lanes.drain() {
+                lane.task.abort();
+            }
+        }
+        let lost = self.in_work.swap(0, Ordering::AcqRel);
+        self.idle.notify_waiters();
+        lost
+    }
+
+    pub(crate) fn in_work(&self) -> usize {
+        self.in_work.load(Ordering::Acquire)
+    }
+
+    fn take_room(&self) -> bool {
+        let most = self.limits.in_work;
+        let take = |taken: usize| (taken < most).then_some(taken + 1);
+        self.in_work.fetch_update(Ordering::AcqRel, Ordering::Acquire, take).is_ok()
+    }
+
+    fn give_room(&self) {
+        // After `abort` the count is zero already.
+        let give = |taken: usize| taken.checked_sub(1);
+        let before = self.in_work.fetch_update(Ordering::AcqRel, Ordering::Acquire, give);
+        if self.waiting_for_room.load(Ordering::Acquire) > 0 {
+            self.room.notify_one();
+        }
+        if before == Ok(1) {
+            self.idle.notify_waiters();
+        }
+    }
+
+    fn shard(&self, chat: &ChatKey) -> &Mutex<Shard> {
+        // The modulus keeps the index below SHARDS on any width.
+        #[allow(clippy::cast_possible_truncation, reason = "only the low bits are used")]
+        let index = self.shard_of.hash_one(chat) as usize % SHARDS;
+        &self.shards[index]
+    }
+}
+
+impl Shard {
+    fn push(
+        &mut self,
+        chat: ChatKey,
+        work: Work,
+        spawn: impl FnOnce(ChatKey, Work) -> AbortHandle,
+    ) {
+        match self.lanes.entry(chat) {
+            Entry::Occupied(mut lane) => lane.get_mut().queue.push_back(work),
+            Entry::Vacant(vacant) => {
+                let task = spawn(vacant.key().clone(), work);
+                vacant.insert(Lane { queue: VecDeque::new(), task });
+            }
+        }
+    }
+}
+
+struct CountGuard<'a>(&'a AtomicUsize);
+
+impl<'a> CountGuard<'a> {
+    fn enter(count: &'a AtomicUsize) -> Self {
+        count.fetch_add(1, Ordering::AcqRel);
+        Self(count)
+    }
+}
+
+impl Drop for CountGuard<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::AcqRel);
+    }
+}

@@ -1,0 +1,37 @@
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::Runtime;
+use super::event::Activity;
+use super::timer::{Wake, WakeReason};
+
+/// How far ahead stored conversations are looked up, and how many at a time.
+const HORIZON: Duration = Duration::from_secs(600);
+const PAGE: usize = 1000;
+
+impl Runtime {
+    /// Wakes chats when their time comes; runs for as long as the bot does.
+    pub(super) async fn run_timers(self: Arc<Self>) {
+        loop {
+            let wake = self.timers.due().await;
+            self.lanes.wake(wake, |chat, work| self.spawn_lane(chat, work));
+        }
+    }
+
+    /// Looks up which stored conversations have to be woken, also those of an earlier process.
+    pub(super) async fn rearm_stored_wakes(self: Arc<Self>) {
+        loop {
+            match self.store.checkpoints_to_wake(HORIZON, PAGE).await {
+                Err(error) => self.events.error(None, Activity::Checkpoint, error),
+                Ok(due) => {
+                    for (chat, after) in due {
+                        if !self.conversations.is_waiting(&chat) {
+                            self.timers.arm(after, Wake { chat, reason: WakeReason::Stored });
+                        }
+                    }
+                }
+            }
+            tokio::time::sleep(HORIZON / 2).await;
+        }
+    }
+}
