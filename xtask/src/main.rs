@@ -1,2 +1,50 @@
-//! Project automation.
-fn main() {}
+//! What cargo alone cannot do for this workspace: the checks of a change, private servers for the tests, benches.
+//!
+//! Run it as `cargo xtask`; without arguments it lists its commands.
+
+mod bench;
+mod ci;
+mod flags;
+mod guarantees;
+mod layers;
+mod process;
+mod services;
+mod source;
+mod test;
+mod tidy;
+mod tool;
+mod workspace;
+
+use std::process::ExitCode;
+
+use flags::Command;
+use workspace::Workspace;
+
+fn main() -> ExitCode {
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run() -> anyhow::Result<()> {
+    let command = flags::parse(std::env::args().skip(1))?;
+    if let Command::Help = command {
+        print!("{}", flags::HELP);
+        return Ok(());
+    }
+    process::watch_for_interrupts()?;
+    let workspace = Workspace::load()?;
+    match command {
+        Command::Help => Ok(()),
+        Command::Ci { install } => ci::run(&workspace, install),
+        Command::Test { arguments } => test::run(&workspace, &arguments),
+        Command::Services { action, install } => services::run(&workspace, action, install),
+        Command::Bench { name, arguments } => bench::run(&workspace, name.as_deref(), &arguments),
+        Command::Tidy => tidy::run(&workspace),
+        Command::Guarantees => guarantees::run(&workspace),
+    }
+}

@@ -1,0 +1,94 @@
+//! The command line of `cargo xtask`.
+
+use anyhow::{Result, bail};
+
+#[cfg(test)]
+mod tests;
+
+pub(crate) const HELP: &str = "\
+usage: cargo xtask COMMAND
+
+  ci [--install]                 every check that a change must pass, with the servers that its tests need
+  test [-p CRATE] [FILTER]...    unit and integration tests, with the servers of `services up` if they run
+  services up|down|status        private servers on free ports in a temporary directory
+           [--install]           ... installing the programs they need through the package manager
+  bench [NAME [ARGUMENT...]]     one benchmark; without a name, the list of them
+  tidy                           layers, file sizes, manifests, crate docs, forbidden text
+  guarantees                     every promise of docs/guarantees.md against the tests that prove it
+";
+
+/// One command with its arguments.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Command {
+    Help,
+    Ci { install: bool },
+    Test { arguments: Vec<String> },
+    Services { action: Action, install: bool },
+    Bench { name: Option<String>, arguments: Vec<String> },
+    Tidy,
+    Guarantees,
+}
+
+/// What to do with the private servers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Action {
+    Up,
+    Down,
+    Status,
+}
+
+/// Reads the arguments that follow the program's name.
+pub(crate) fn parse(arguments: impl Iterator<Item = String>) -> Result<Command> {
+    let mut arguments: Vec<String> = arguments.collect();
+    if arguments.is_empty() || arguments.iter().any(|argument| argument == "--help") {
+        return Ok(Command::Help);
+    }
+    let command = arguments.remove(0);
+    match command.as_str() {
+        "help" | "-h" => Ok(Command::Help),
+        "ci" => {
+            let install = take_install(&mut arguments);
+            nothing_left(&command, &arguments)?;
+            Ok(Command::Ci { install })
+        }
+        "test" => Ok(Command::Test { arguments }),
+        "services" => {
+            let install = take_install(&mut arguments);
+            let action = match arguments.first().map(String::as_str) {
+                Some("up") => Action::Up,
+                Some("down") => Action::Down,
+                Some("status") => Action::Status,
+                Some(other) => bail!("services cannot `{other}`; it takes up, down or status"),
+                None => bail!("services needs one of up, down or status"),
+            };
+            nothing_left(&command, &arguments[1..])?;
+            Ok(Command::Services { action, install })
+        }
+        "bench" => {
+            let name = (!arguments.is_empty()).then(|| arguments.remove(0));
+            Ok(Command::Bench { name, arguments })
+        }
+        "tidy" => {
+            nothing_left(&command, &arguments)?;
+            Ok(Command::Tidy)
+        }
+        "guarantees" => {
+            nothing_left(&command, &arguments)?;
+            Ok(Command::Guarantees)
+        }
+        other => bail!("there is no command `{other}`; `cargo xtask help` lists them"),
+    }
+}
+
+fn take_install(arguments: &mut Vec<String>) -> bool {
+    let before = arguments.len();
+    arguments.retain(|argument| argument != "--install");
+    arguments.len() < before
+}
+
+fn nothing_left(command: &str, rest: &[String]) -> Result<()> {
+    match rest.first() {
+        None => Ok(()),
+        Some(argument) => bail!("`{command}` does not take `{argument}`"),
+    }
+}

@@ -1,0 +1,48 @@
+use super::*;
+
+fn parsed(line: &str) -> Result<Command> {
+    parse(line.split_whitespace().map(str::to_owned))
+}
+
+#[test]
+fn every_command_is_understood() {
+    assert_eq!(parsed("").unwrap(), Command::Help);
+    assert_eq!(parsed("ci").unwrap(), Command::Ci { install: false });
+    assert_eq!(parsed("ci --install").unwrap(), Command::Ci { install: true });
+    assert_eq!(parsed("tidy").unwrap(), Command::Tidy);
+    assert_eq!(parsed("guarantees").unwrap(), Command::Guarantees);
+    assert_eq!(
+        parsed("services --install up").unwrap(),
+        Command::Services { action: Action::Up, install: true }
+    );
+    assert_eq!(
+        parsed("services down").unwrap(),
+        Command::Services { action: Action::Down, install: false }
+    );
+    assert_eq!(
+        parsed("bench dispatch --chats 1000").unwrap(),
+        Command::Bench {
+            name: Some("dispatch".into()),
+            arguments: vec!["--chats".into(), "1000".into()]
+        }
+    );
+    assert_eq!(parsed("bench").unwrap(), Command::Bench { name: None, arguments: vec![] });
+    assert_eq!(
+        parsed("test -p botmesh-core fifo").unwrap(),
+        Command::Test { arguments: vec!["-p".into(), "botmesh-core".into(), "fifo".into()] }
+    );
+}
+
+#[test]
+fn what_is_not_understood_is_named() {
+    for (line, word) in [
+        ("tidi", "tidi"),
+        ("services", "up, down or status"),
+        ("services sideways", "sideways"),
+        ("services up now", "now"),
+        ("ci fast", "fast"),
+    ] {
+        let error = parsed(line).unwrap_err().to_string();
+        assert!(error.contains(word), "{line}: {error}");
+    }
+}
