@@ -52,6 +52,13 @@ fn start_sentinel(host: &Host, state: &mut State) -> Result<()> {
     wait(&started, "every replica follows its master", || {
         replicas.iter().all(|port| follows(&started, *port))
     })?;
+    wait(&started, "every sentinel answers", || {
+        sentinels.iter().all(|port| answers(&started, *port))
+    })?;
+    for port in sentinels {
+        // They ask for replicas every ten seconds, and asked before there were any. Before Redis 7 they wait.
+        ask(&started, *port, &["sentinel", "debug", "info-period", "1000"]);
+    }
     wait(&started, "the sentinels know each other", || {
         sentinels.iter().all(|port| knows_all(&started, *port))
     })?;
