@@ -2,6 +2,7 @@
 
 mod capabilities;
 mod error;
+mod fallback;
 mod inbound;
 
 pub use capabilities::{Capabilities, Capability};
