@@ -13,6 +13,8 @@ pub mod provider;
 pub mod question;
 pub mod runtime;
 pub mod store;
+#[cfg(feature = "terminal")]
+pub mod terminal;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 pub mod text;
