@@ -293,7 +293,7 @@ impl Terminal {
 /// Resolves at Ctrl-C; never where `enabled` is false or the process has no signals.
 async fn interrupted(enabled: bool) {
     if !enabled || tokio::signal::ctrl_c().await.is_err() {
-        std::future::pending().await
+        std::future::pending::<()>().await;
     }
 }
 

@@ -1,13 +1,12 @@
-use std::borrow::Cow;
 use std::fmt::Write as _;
 
-use super::{Capabilities, Capability};
+use super::Capabilities;
 use crate::message::{Location, Outgoing};
 
 impl Outgoing {
-    /// The message as a platform with these capabilities can show it: buttons that it lacks become
-    /// numbered lines, a place becomes a line with a map address. A message that already fits is
-    /// not copied.
+    /// The message as a platform with these capabilities shows it: buttons that it lacks become
+    /// numbered lines, and a place becomes a line with the address of a map. The runtime does
+    /// this before it sends.
     ///
     /// ```
     /// use botmesh_core::message::{Outgoing, OutgoingButton};
@@ -15,32 +14,29 @@ impl Outgoing {
     /// let mut message = Outgoing::text("Which size?");
     /// message.buttons = vec![OutgoingButton::new("Small", "s"), OutgoingButton::new("Large", "l")];
     /// let adapted = message.adapted(&Capabilities::default());
-    /// assert_eq!(adapted.unwrap().text, "Which size?\n1. Small\n2. Large");
+    /// assert_eq!(adapted.text, "Which size?\n1. Small\n2. Large");
     /// ```
-    ///
-    /// # Errors
-    /// [`Capability::Media`] when there are attachments and the platform takes none: there is no
-    /// way to say them in words.
-    pub fn adapted(&self, capabilities: &Capabilities) -> Result<Cow<'_, Self>, Capability> {
-        if !self.attachments.is_empty() && !capabilities.media {
-            return Err(Capability::Media);
-        }
-        let mut adapted = Cow::Borrowed(self);
-        if !self.buttons.is_empty() && !capabilities.buttons {
-            let message = adapted.to_mut();
-            let text = message.text.to_mut();
-            for (index, button) in message.buttons.drain(..).enumerate() {
-                add_line(text, format_args!("{}. {}", index + 1, button.label));
+    #[must_use]
+    pub fn adapted(mut self, capabilities: &Capabilities) -> Self {
+        if !capabilities.buttons {
+            for (index, button) in self.buttons.drain(..).enumerate() {
+                let line = format_args!("{}. {}", index + 1, button.label);
+                add_line(self.text.to_mut(), line);
             }
         }
-        if let Some(place) = &self.location
-            && !capabilities.location
+        if !capabilities.location
+            && let Some(Location { latitude, longitude, name }) = self.location.take()
         {
-            let message = adapted.to_mut();
-            message.location = None;
-            add_line(message.text.to_mut(), format_args!("{}", in_words(place)));
+            let text = self.text.to_mut();
+            if let Some(name) = name {
+                add_line(text, format_args!("{name}"));
+            }
+            add_line(
+                text,
+                format_args!("https://www.openstreetmap.org/?mlat={latitude}&mlon={longitude}"),
+            );
         }
-        Ok(adapted)
+        self
     }
 }
 
@@ -52,56 +48,34 @@ fn add_line(text: &mut String, line: std::fmt::Arguments<'_>) {
     let _ = text.write_fmt(line);
 }
 
-fn in_words(place: &Location) -> String {
-    let Location { latitude, longitude, name } = place;
-    let address = format!("https://www.openstreetmap.org/?mlat={latitude}&mlon={longitude}");
-    match name {
-        Some(name) => format!("{name}: {address}"),
-        None => address,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::message::{Attachment, AttachmentSource, MediaKind, OutgoingButton};
+    use crate::message::{OutgoingButton, Reply};
 
-    fn everything() -> Outgoing {
-        Outgoing {
-            text: "Here".into(),
-            buttons: vec![OutgoingButton::new("Yes", "y"), OutgoingButton::new("No", "n")],
-            location: Some(Location {
-                latitude: 4.5, longitude: -74.0, name: Some("Café".into())
-            }),
-            ..Outgoing::default()
-        }
-    }
-
-    /// A8: buttons and places that a platform lacks are said in words.
+    /// A8: what a platform lacks becomes text rather than silence.
     #[test]
-    fn what_a_platform_lacks_is_said_in_words() {
-        let adapted = everything();
-        let adapted = adapted.adapted(&Capabilities::default()).unwrap();
+    fn buttons_become_numbered_lines_and_a_place_becomes_an_address() {
+        let mut message = Outgoing::text("Which?");
+        message.buttons = vec![OutgoingButton::new("Tea", "t"), OutgoingButton::new("Milk", "m")];
+        message.location = Reply::location(4.5, -74.25).location;
+        let plain = message.clone().adapted(&Capabilities::default());
         assert_eq!(
-            adapted.text,
-            "Here\n1. Yes\n2. No\nCafé: https://www.openstreetmap.org/?mlat=4.5&mlon=-74"
+            plain.text,
+            "Which?\n1. Tea\n2. Milk\nhttps://www.openstreetmap.org/?mlat=4.5&mlon=-74.25"
         );
-        assert!(adapted.buttons.is_empty() && adapted.location.is_none());
-        assert_eq!(adapted.adapted(&Capabilities::default()).unwrap(), adapted);
+        assert!(plain.buttons.is_empty() && plain.location.is_none());
+        let all = Capabilities { buttons: true, location: true, ..Capabilities::default() };
+        assert_eq!(message.clone().adapted(&all), message);
     }
 
     #[test]
-    fn a_message_that_fits_is_not_copied() {
-        let able = Capabilities { buttons: true, location: true, ..Capabilities::default() };
-        assert!(matches!(everything().adapted(&able), Ok(Cow::Borrowed(_))));
-    }
-
-    /// A8: media for a platform without media is an error, not silence.
-    #[test]
-    fn media_for_a_platform_without_media_is_refused() {
-        let mut message = everything();
-        let source = AttachmentSource::Url("https://example.org/a.png".into());
-        message.attachments = vec![Attachment::new(MediaKind::Image, source)];
-        assert_eq!(message.adapted(&Capabilities::default()), Err(Capability::Media));
+    fn a_named_place_without_words_is_its_name_and_address() {
+        let location = Location { latitude: 4.5, longitude: -74.0, name: Some("Café".into()) };
+        let message = Outgoing { location: Some(location), ..Outgoing::default() };
+        assert_eq!(
+            message.adapted(&Capabilities::default()).text,
+            "Café\nhttps://www.openstreetmap.org/?mlat=4.5&mlon=-74"
+        );
     }
 }

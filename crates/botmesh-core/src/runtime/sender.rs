@@ -1,5 +1,3 @@
-use std::borrow::Cow;
-use std::fmt::Write;
 use std::sync::Arc;
 
 use crate::coordination::TurnGuard;
@@ -114,7 +112,7 @@ impl Sender {
             Some(language) => self.texts.localize(reply, language),
             None => self.texts.localize(reply, self.texts.default_language()),
         };
-        fall_back(outgoing, capabilities)
+        outgoing.adapted(&capabilities)
     }
 }
 
@@ -122,53 +120,4 @@ impl Sender {
 pub(crate) fn needs_language(reply: &Reply) -> bool {
     let localized = |text: &Text| matches!(text, Text::Localized(_));
     localized(&reply.text) || reply.buttons.iter().any(|button| localized(&button.label))
-}
-
-/// Turns what the platform does not show into text: buttons into numbered lines, a place into
-/// the address of a map.
-fn fall_back(mut outgoing: Outgoing, capabilities: Capabilities) -> Outgoing {
-    if !outgoing.buttons.is_empty() && !capabilities.buttons {
-        let mut text = outgoing.text.into_owned();
-        for (index, button) in outgoing.buttons.drain(..).enumerate() {
-            let _ = write!(text, "\n{}. {}", index + 1, button.label);
-        }
-        outgoing.text = Cow::Owned(text);
-    }
-    if !capabilities.location
-        && let Some(place) = outgoing.location.take()
-    {
-        let mut text = outgoing.text.into_owned();
-        if !text.is_empty() {
-            text.push('\n');
-        }
-        if let Some(name) = place.name {
-            let _ = writeln!(text, "{name}");
-        }
-        let (latitude, longitude) = (place.latitude, place.longitude);
-        let _ = write!(text, "https://www.openstreetmap.org/?mlat={latitude}&mlon={longitude}");
-        outgoing.text = Cow::Owned(text);
-    }
-    outgoing
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::message::OutgoingButton;
-
-    /// A8: what a platform lacks becomes text rather than silence.
-    #[test]
-    fn buttons_become_numbered_lines_and_a_place_becomes_an_address() {
-        let mut message = Outgoing::text("Which?");
-        message.buttons = vec![OutgoingButton::new("Tea", "t"), OutgoingButton::new("Milk", "m")];
-        message.location = Reply::location(4.5, -74.25).location;
-        let plain = fall_back(message.clone(), Capabilities::default());
-        assert_eq!(
-            plain.text,
-            "Which?\n1. Tea\n2. Milk\nhttps://www.openstreetmap.org/?mlat=4.5&mlon=-74.25"
-        );
-        assert!(plain.buttons.is_empty() && plain.location.is_none());
-        let all = Capabilities { buttons: true, location: true, ..Capabilities::default() };
-        assert_eq!(fall_back(message.clone(), all), message);
-    }
 }

@@ -340,8 +340,7 @@ async fn a_reader_of_the_output_that_goes_away_ends_the_run() {
 async fn a_send_that_times_out_tears_no_line() {
     let mut desk = desk();
     let first = format!("{}|", "1".repeat(3000));
-    let mut options = SendOptions::default();
-    options.timeout = Some(Duration::from_secs(1));
+    let options = SendOptions { timeout: Some(Duration::from_secs(1)), ..SendOptions::default() };
     let chat = desk.terminal.chat_key().clone();
     let late = desk.terminal.send(&chat, &Outgoing::text(first.clone()), &options).await;
     assert!(matches!(late, Err(ProviderError::Unreachable { .. })));
