@@ -1,11 +1,10 @@
 //! `cargo xtask ci`: every check that a change must pass, the cheap ones first.
 
 use std::collections::BTreeMap;
-use std::fs::{File, TryLockError};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result};
 
 use crate::process;
 use crate::services::{self, Servers};
@@ -18,7 +17,7 @@ const WHOLE: &[&str] = &["--workspace", "--all-features"];
 
 /// Runs every check and stops at the first that fails. Whatever happens, the servers are stopped.
 pub(crate) fn run(workspace: &Workspace, install: bool) -> Result<()> {
-    let _lock = lock(workspace)?;
+    let _lock = workspace.lock("ci")?;
     let mut steps = Steps::default();
     let outcome = check(workspace, install, &mut steps);
     steps.print_summary();
@@ -98,25 +97,6 @@ fn test_command() -> Vec<&'static str> {
 /// Gives tests the servers, and makes a missing one a failure instead of a skip.
 fn tests<'a>(command: &'a mut Command, environment: &BTreeMap<String, String>) -> &'a mut Command {
     command.envs(environment).env("BOTMESH_REQUIRE_BACKENDS", "1")
-}
-
-/// Two runs on one target directory would wait for each other at every step; the second waits once, here.
-fn lock(workspace: &Workspace) -> Result<File> {
-    let path = workspace.state_directory()?.join("ci.lock");
-    let lock =
-        File::create(&path).with_context(|| format!("{} could not be created", path.display()))?;
-    match lock.try_lock() {
-        Ok(()) => {}
-        Err(TryLockError::WouldBlock) => {
-            println!(
-                "another `cargo xtask ci` runs on {}; waiting for it",
-                workspace.target.display()
-            );
-            lock.lock().context("the lock of another run could not be waited for")?;
-        }
-        Err(TryLockError::Error(error)) => bail!("{} could not be locked: {error}", path.display()),
-    }
-    Ok(lock)
 }
 
 /// The steps so far, with how long each took.

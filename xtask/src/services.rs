@@ -39,15 +39,11 @@ impl Service {
     }
 
     /// Starts the server and adds what tests must know to the state.
-    fn start(self, host: &Host, state: &mut State) -> Result<()> {
+    fn start(self, install: bool, state: &mut State) -> Result<()> {
         match self {
-            Self::Redis => redis::start(host, state),
-        }
-    }
-
-    fn programs(self) -> &'static [install::Program] {
-        match self {
-            Self::Redis => redis::PROGRAMS,
+            Self::Redis => {
+                redis::start(&Host::prepare(redis::IMAGE, redis::PROGRAMS, install)?, state)
+            }
         }
     }
 }
@@ -68,6 +64,7 @@ pub(crate) fn running(workspace: &Workspace) -> Result<BTreeMap<String, String>>
 
 /// `cargo xtask services`.
 pub(crate) fn run(workspace: &Workspace, action: Action, install: bool) -> Result<()> {
+    let _lock = workspace.lock("services")?;
     match action {
         Action::Up => up(workspace, install),
         Action::Down => down(workspace),
@@ -137,16 +134,11 @@ impl Servers {
         if let Some(mut left_over) = State::read(file)? {
             left_over.tear_down()?;
         }
-        let host = Host::choose();
-        println!("servers run as {}", host.describe());
-        for service in services {
-            host.prepare(service.programs(), install)?;
-        }
         let mut servers = Self { state: Some(State::create(file)?) };
         for service in services {
             let begun = Instant::now();
             if let Some(state) = &mut servers.state {
-                service.start(&host, state)?;
+                service.start(install, state)?;
             }
             println!("{service:?} is up after {:.1} s", begun.elapsed().as_secs_f64());
         }

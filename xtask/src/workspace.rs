@@ -1,5 +1,6 @@
 //! What cargo says about the workspace, and the files in it.
 
+use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -106,6 +107,25 @@ impl Workspace {
         std::fs::create_dir_all(&directory)
             .with_context(|| format!("{} could not be created", directory.display()))?;
         Ok(directory)
+    }
+
+    /// Waits until no other run on the same target directory does the same, and keeps others waiting until the
+    /// answer is dropped.
+    pub(crate) fn lock(&self, subject: &str) -> Result<File> {
+        let path = self.state_directory()?.join(format!("{subject}.lock"));
+        let lock = File::create(&path)
+            .with_context(|| format!("{} could not be created", path.display()))?;
+        match lock.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                println!("another run holds {}; waiting for it", path.display());
+                lock.lock().context("the lock of another run could not be waited for")?;
+            }
+            Err(TryLockError::Error(error)) => {
+                bail!("{} could not be locked: {error}", path.display())
+            }
+        }
+        Ok(lock)
     }
 }
 

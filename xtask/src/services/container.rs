@@ -41,6 +41,12 @@ impl Container {
     }
 }
 
+/// Whether an engine has an image, or could fetch it.
+pub(super) fn has_image(engine: &str, image: &str) -> bool {
+    process::succeeds(Command::new(engine).args(["image", "inspect", image]))
+        || process::run(Command::new(engine).args(["pull", image])).is_ok()
+}
+
 fn run(engine: &str, set: &Set) -> Command {
     let mut command = Command::new(engine);
     command.args(["run", "--detach", "--rm", "--init", "--label", "botmesh.services"]);

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use anyhow::{Context as _, Result, bail};
 
-use super::container::Container;
+use super::container::{self, Container};
 use super::daemon::Daemon;
 use super::install::{self, Program};
 use super::state::State;
@@ -48,17 +48,22 @@ pub(super) struct Started {
 }
 
 impl Host {
-    /// A container engine if one answers, otherwise this machine.
-    pub(super) fn choose() -> Self {
+    /// Prepares a place for servers: a container engine, if one answers and has or gets the image, otherwise this
+    /// machine, with the programs.
+    pub(super) fn prepare(image: &str, programs: &[Program], install: bool) -> Result<Self> {
         let answers = |engine: &&str| process::succeeds(Command::new(engine).arg("info"));
-        ["docker", "podman"].into_iter().find(answers).map_or(Self::Machine, Self::Engine)
-    }
-
-    pub(super) fn describe(&self) -> String {
-        match self {
-            Self::Machine => "processes of this machine".to_owned(),
-            Self::Engine(engine) => format!("containers of {engine}"),
+        if let Some(engine) = ["docker", "podman"].into_iter().find(answers) {
+            if container::has_image(engine, image) {
+                println!("{image} runs in containers of {engine}");
+                return Ok(Self::Engine(engine));
+            }
+            process::check_interrupted()?;
+            println!(
+                "notice: {engine} cannot get {image}; its programs run on this machine instead"
+            );
         }
+        install::ensure(programs, install)?;
+        Ok(Self::Machine)
     }
 
     /// The address that a server must listen on to be reached at 127.0.0.1.
@@ -66,14 +71,6 @@ impl Host {
         match self {
             Self::Machine => "127.0.0.1",
             Self::Engine(_) => "0.0.0.0",
-        }
-    }
-
-    /// Makes sure that programs can be started.
-    pub(super) fn prepare(&self, programs: &[Program], install: bool) -> Result<()> {
-        match self {
-            Self::Machine => install::ensure(programs, install),
-            Self::Engine(_) => Ok(()),
         }
     }
 

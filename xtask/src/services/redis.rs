@@ -18,7 +18,7 @@ const CLIENT: Program = Program { name: "redis-cli", same_as: None, package: "re
 
 pub(super) const PROGRAMS: &[Program] = &[SERVER, CLIENT];
 
-const IMAGE: &str = "redis:7";
+pub(super) const IMAGE: &str = "redis:7";
 /// The name under which Sentinel knows the master.
 const MASTER: &str = "botmesh";
 const PATIENCE: Duration = Duration::from_secs(30);
