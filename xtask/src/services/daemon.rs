@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
@@ -20,6 +20,9 @@ pub(super) struct Daemon {
     pub(super) name: String,
     pub(super) id: u32,
     began: String,
+    /// The process while its starter lives, which has to reap it.
+    #[serde(skip)]
+    child: Option<Child>,
 }
 
 impl Daemon {
@@ -32,7 +35,7 @@ impl Daemon {
         let child = command.spawn().with_context(|| format!("{name} could not be started"))?;
         let id = child.id();
         match began(id) {
-            Some(began) => Ok(Self { name: name.to_owned(), id, began }),
+            Some(began) => Ok(Self { name: name.to_owned(), id, began, child: Some(child) }),
             None => bail!(
                 "{name} ended at once: {}",
                 std::fs::read_to_string(log).unwrap_or_default().trim()
@@ -56,13 +59,15 @@ impl Daemon {
         self.stop_within(GRACE)
     }
 
-    fn stop_within(self, grace: Duration) -> Result<()> {
-        if self.is_gone_within(grace) {
-            return Ok(());
+    fn stop_within(mut self, grace: Duration) -> Result<()> {
+        if !self.is_gone_within(grace) {
+            process::signal(self.id, "KILL");
+            if !self.is_gone_within(GRACE) {
+                bail!("{} (process {}) could not be killed", self.name, self.id);
+            }
         }
-        process::signal(self.id, "KILL");
-        if !self.is_gone_within(GRACE) {
-            bail!("{} (process {}) could not be killed", self.name, self.id);
+        if let Some(child) = &mut self.child {
+            child.wait().with_context(|| format!("{} could not be reaped", self.name))?;
         }
         Ok(())
     }
@@ -133,8 +138,12 @@ mod tests {
         command.args(["-c", "trap '' TERM; while :; do sleep 1; done"]);
         let daemon = Daemon::start("sleeper", &mut command, &home.path().join("log")).unwrap();
         assert!(daemon.is_alive());
-        let stranger =
-            Daemon { name: "stranger".into(), id: daemon.id, began: "another time".into() };
+        let stranger = Daemon {
+            name: "stranger".into(),
+            id: daemon.id,
+            began: "another time".into(),
+            child: None,
+        };
         assert!(!stranger.is_alive());
         stranger.stop().unwrap();
         assert!(daemon.is_alive());
