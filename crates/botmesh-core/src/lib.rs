@@ -5,6 +5,7 @@ pub mod conformance;
 pub mod conversation;
 pub mod coordination;
 pub mod error;
+pub mod flow;
 pub mod id;
 pub mod matcher;
 pub mod message;
@@ -22,6 +23,7 @@ pub mod time;
 
 pub use bot::{Bot, BuildError, RunningBot, enter};
 pub use error::BotError;
+pub use flow::{Doing, Flow, flow, flow_from, form};
 pub use id::{
     ChatKey, ConversationName, Fence, IdError, IncarnationId, LeaderName, MessageId, ProviderId,
     ReplicaId, Revision, UserKey,

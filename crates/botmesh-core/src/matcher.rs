@@ -2,7 +2,7 @@
 
 mod matched;
 mod problem;
-mod words;
+pub(crate) mod words;
 
 #[cfg(test)]
 mod tests;

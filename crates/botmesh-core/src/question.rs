@@ -127,6 +127,12 @@ impl Question {
         &self.options
     }
 
+    /// Whether only offered answers are taken.
+    #[must_use]
+    pub const fn takes_only_options(&self) -> bool {
+        self.only_options
+    }
+
     /// How often it is asked at most; none for no limit.
     #[must_use]
     pub const fn attempts(&self) -> Option<u32> {

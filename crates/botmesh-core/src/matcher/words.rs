@@ -1,12 +1,12 @@
 //! Comparing words as people type them, without allocating.
 
 /// Without white space around it and in lower case, letter by letter.
-pub(super) fn folded(text: &str) -> Box<str> {
+pub(crate) fn folded(text: &str) -> Box<str> {
     text.trim().chars().flat_map(char::to_lowercase).collect::<String>().into()
 }
 
 /// Whether `typed` is `folded` but for case and white space around it.
-pub(super) fn same(typed: &str, folded: &str) -> bool {
+pub(crate) fn same(typed: &str, folded: &str) -> bool {
     let typed = typed.trim();
     !folded.is_empty() && typed.chars().flat_map(char::to_lowercase).eq(folded.chars())
 }

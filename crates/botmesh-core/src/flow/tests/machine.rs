@@ -1,0 +1,1 @@
+//! Jumps, sub-flows, scripts, pauses.
