@@ -1,1 +1,5 @@
 //! What tests of bots, stores and providers use (feature `testing`).
+
+pub mod provider;
+
+pub use provider::TestProvider;
