@@ -4,27 +4,23 @@ mod choice;
 mod input;
 mod line;
 mod output;
+mod provider;
 mod show;
 
 pub use line::MAX_LINE_BYTES;
 
 use std::fmt;
-use std::future::Future;
 use std::io::{self, IsTerminal, Write};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
-use async_trait::async_trait;
 use parking_lot::Mutex;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::sync::CancellationToken;
 
 use crate::id::{ChatKey, IdError, MessageId, ProviderId};
 use crate::message::{Content, Message, Outgoing, Sender};
-use crate::provider::{
-    Capabilities, ConnectionState, DeliverError, Provider, ProviderError, Receipt, SendOptions,
-    Session,
-};
+use crate::provider::{DeliverError, ProviderError, Session};
 use crate::text::Language;
 use choice::Choices;
 use input::Input;
@@ -43,7 +39,7 @@ const LONGEST_WAIT: Duration = Duration::from_millis(500);
 ///
 /// Each line that is typed is a message; empty lines are none. What the bot says is printed behind
 /// `bot> `, its buttons as numbered choices: the number or the label of one presses it. The end of
-/// the input, `/quit` and Ctrl-C end [`run`](Provider::run) without an error, so that a bot whose
+/// the input, `/quit` and Ctrl-C end [`run`](crate::provider::Provider::run) without an error, so that a bot whose
 /// only provider this is stops when everything is answered.
 ///
 /// A line that is not UTF-8 or longer than [`MAX_LINE_BYTES`] is reported on standard error with
@@ -287,124 +283,6 @@ impl Terminal {
     fn report(&self, report: fmt::Arguments<'_>) {
         // Where standard error is closed there is nobody to tell.
         let _ = writeln!(self.reports.lock(), "{}: {report}", self.id);
-    }
-}
-
-/// Resolves at Ctrl-C; never where `enabled` is false or the process has no signals.
-async fn interrupted(enabled: bool) {
-    if !enabled || tokio::signal::ctrl_c().await.is_err() {
-        std::future::pending::<()>().await;
-    }
-}
-
-async fn within<T>(
-    provider: &ProviderId,
-    options: &SendOptions,
-    send: impl Future<Output = Result<T, ProviderError>> + Send,
-) -> Result<T, ProviderError> {
-    let Some(timeout) = options.timeout else { return send.await };
-    tokio::time::timeout(timeout, send).await.unwrap_or_else(|elapsed| {
-        Err(ProviderError::Unreachable { provider: provider.clone(), source: elapsed.into() })
-    })
-}
-
-/// Tells the session that the connection is closed, also when the run is dropped.
-struct Closing<'a>(&'a Session);
-
-impl Drop for Closing<'_> {
-    fn drop(&mut self) {
-        self.0.set_state(ConnectionState::Closed);
-    }
-}
-
-#[async_trait]
-impl Provider for Terminal {
-    fn id(&self) -> &ProviderId {
-        &self.id
-    }
-
-    fn capabilities(&self) -> Capabilities {
-        Capabilities {
-            buttons: true,
-            media: true,
-            location: true,
-            edit: true,
-            delete: true,
-            react: true,
-            typing: true,
-            ..Capabilities::default()
-        }
-    }
-
-    async fn run(&self, session: Session) -> Result<(), ProviderError> {
-        let mut input =
-            self.input.try_lock().map_err(|_| self.closed("the terminal is in use already"))?;
-        session.set_state(ConnectionState::Open);
-        let _closing = Closing(&session);
-        let standard = input.is_standard();
-        tokio::select! {
-            biased;
-            () = session.cancelled() => Ok(()),
-            () = interrupted(standard) => Ok(()),
-            () = self.output_gone.cancelled() => {
-                Err(self.closed("nobody reads the output any more"))
-            }
-            ended = self.read(&mut input, &session) => ended,
-        }
-    }
-
-    async fn send(
-        &self,
-        chat: &ChatKey,
-        message: &Outgoing,
-        options: &SendOptions,
-    ) -> Result<Receipt, ProviderError> {
-        self.check_chat(chat)?;
-        self.check_content(message)?;
-        let id = self.next_id('b')?;
-        let text = self.style.message(message);
-        let print = self.print(&text, |choices| choices.shown(&id, &message.buttons));
-        within(&self.id, options, print).await?;
-        Ok(Receipt::of(id))
-    }
-
-    async fn edit(
-        &self,
-        chat: &ChatKey,
-        message: &MessageId,
-        new: &Outgoing,
-    ) -> Result<(), ProviderError> {
-        self.check_chat(chat)?;
-        self.check_content(new)?;
-        let text = self.style.edited(new);
-        self.print(&text, |choices| choices.edited(message, &new.buttons)).await
-    }
-
-    async fn delete(&self, chat: &ChatKey, message: &MessageId) -> Result<(), ProviderError> {
-        self.check_chat(chat)?;
-        let text = self.style.note("[deleted a message]");
-        self.print(&text, |choices| choices.deleted(message)).await
-    }
-
-    async fn react(
-        &self,
-        chat: &ChatKey,
-        _message: &MessageId,
-        emoji: Option<&str>,
-    ) -> Result<(), ProviderError> {
-        self.check_chat(chat)?;
-        let note =
-            emoji.map_or("[took a reaction back]".into(), |emoji| format!("[reaction] {emoji}"));
-        self.print(&self.style.note(&note), |_| {}).await
-    }
-
-    async fn typing(&self, chat: &ChatKey) -> Result<(), ProviderError> {
-        self.check_chat(chat)?;
-        if !self.style.live {
-            return Ok(());
-        }
-        // The next line is written over it.
-        self.print("…\r", |_| {}).await
     }
 }
 

@@ -1,12 +1,13 @@
 use std::sync::Arc;
 
+use async_trait::async_trait;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 
 use super::*;
 use crate::message::{ButtonPress, OutgoingButton};
-use crate::provider::{Accepted, Deliveries, Inbound};
+use crate::provider::{Accepted, ConnectionState, Deliveries, Inbound, Provider, SendOptions};
 
 /// A running terminal, the person at it, and a bot that only listens.
 struct Desk {
