@@ -16,6 +16,7 @@ mod release;
 mod session;
 mod settings;
 mod ticket;
+pub mod transition;
 mod turn;
 
 pub use clock::{LeaseClock, LeaseMoment};
