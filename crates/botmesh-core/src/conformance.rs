@@ -33,6 +33,7 @@
 
 mod case;
 pub mod checkpoint;
+pub mod coordinator;
 pub mod document;
 pub mod fence;
 pub mod lock;
@@ -44,4 +45,5 @@ mod tests;
 pub mod wake;
 
 pub use case::{CaseError, finish};
+pub use coordinator::{COORDINATOR_CASES, CoordinatorCase, CoordinatorFixture, Replica};
 pub use store::{CaseRun, STORE_CASES, StoreCase, StoreFixture};

@@ -5,6 +5,7 @@
 //! [`TurnGuard`]. With several replicas a [`Coordinator`] grants turns and [`Leadership`]s through
 //! a shared backend; without one nothing here contacts anything.
 
+pub mod client;
 mod clock;
 mod coordinator;
 mod error;

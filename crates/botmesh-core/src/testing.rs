@@ -1,5 +1,11 @@
 //! What tests of bots, stores and providers use (feature `testing`).
 
+mod coordinator;
+mod faults;
+mod hub;
 pub mod provider;
 
+pub use coordinator::{MemoryBackend, MemoryCoordinator, MemoryCoordinatorBuilder};
+pub use faults::CoordinationFaults;
+pub use hub::MemoryCoordinationHub;
 pub use provider::TestProvider;

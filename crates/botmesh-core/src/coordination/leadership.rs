@@ -26,8 +26,12 @@ impl Leadership {
         grant: &Grant,
         releases: ReleaseQueue,
     ) -> Self {
-        let hold = Arc::new(Hold::new(grant.fence, Some(Arc::clone(&session))));
         let claim = Claim::new(CoordinationKey::from(&name), session, sequence, releases);
+        Self::from_claim(name, claim, grant)
+    }
+
+    pub(super) fn from_claim(name: LeaderName, claim: Claim, grant: &Grant) -> Self {
+        let hold = Arc::new(Hold::new(grant.fence, Some(Arc::clone(&claim.session))));
         Self { name, hold, claim: Some(claim) }
     }
 

@@ -32,6 +32,12 @@ impl ReleaseQueue {
         let (sender, receiver) = mpsc::unbounded_channel();
         (Self(sender), receiver)
     }
+
+    /// Puts one release into the queue.
+    pub fn put(&self, release: Release) {
+        // After the coordinator's task has ended, its session is stopped and nothing is held.
+        let _ = self.0.send(release);
+    }
 }
 
 /// One reserved ticket, given up exactly once: when it is released or dropped.
@@ -54,11 +60,14 @@ impl Claim {
     }
 
     fn give_up(&mut self, done: Option<oneshot::Sender<()>>) {
-        if let Some(ReleaseQueue(queue)) = self.queue.take() {
+        if let Some(queue) = self.queue.take() {
             let (key, session) = (self.key.clone(), Arc::clone(&self.session));
-            // After the coordinator's task has ended, its session is stopped and nothing is held.
-            let _ = queue.send(Release { key, session, sequence: self.sequence, done });
+            queue.put(Release { key, session, sequence: self.sequence, done });
         }
+    }
+
+    pub(super) fn comes_from(&self, queue: &ReleaseQueue) -> bool {
+        self.queue.as_ref().is_some_and(|own| own.0.same_channel(&queue.0))
     }
 
     pub(super) async fn release(mut self) -> Result<(), CoordinationError> {

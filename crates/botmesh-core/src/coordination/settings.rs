@@ -19,6 +19,7 @@ pub struct CoordinatorSettings {
 pub struct CoordinatorSettingsBuilder {
     settings: CoordinatorSettings,
     heartbeat: Option<Duration>,
+    idle: Option<Duration>,
 }
 
 /// Why settings of a coordinator contradict each other.
@@ -64,7 +65,7 @@ impl CoordinatorSettings {
     /// # Ok::<(), botmesh_core::coordination::SettingsError>(())
     /// ```
     pub fn builder() -> CoordinatorSettingsBuilder {
-        CoordinatorSettingsBuilder { settings: Self::default(), heartbeat: None }
+        CoordinatorSettingsBuilder { settings: Self::default(), heartbeat: None, idle: None }
     }
 
     /// How long a replica that has gone silent keeps what it holds.
@@ -153,7 +154,7 @@ impl CoordinatorSettingsBuilder {
     /// How long a backend remembers the last holder of a key that nobody holds; at least two
     /// leases, 10 min by default.
     pub const fn idle(mut self, idle: Duration) -> Self {
-        self.settings.idle = idle;
+        self.idle = Some(idle);
         self
     }
 
@@ -164,6 +165,7 @@ impl CoordinatorSettingsBuilder {
     pub fn build(self) -> Result<CoordinatorSettings, SettingsError> {
         let mut settings = self.settings;
         settings.heartbeat = self.heartbeat.unwrap_or(settings.lease / 3);
+        settings.idle = self.idle.unwrap_or(settings.idle.max(settings.lease * 2));
         let hour = Duration::from_secs(3600);
         within("lease", settings.lease, Duration::from_millis(200), hour)?;
         within("heartbeat", settings.heartbeat, Duration::from_millis(1), hour)?;

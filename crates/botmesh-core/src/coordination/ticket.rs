@@ -28,6 +28,14 @@ impl Ticket {
         Self { chat, claim }
     }
 
+    pub(super) const fn from_claim(chat: ChatKey, claim: Claim) -> Self {
+        Self { chat, claim }
+    }
+
+    pub(super) const fn claim(&self) -> &Claim {
+        &self.claim
+    }
+
     /// The chat.
     #[must_use]
     pub fn key(&self) -> &ChatKey {

@@ -1,0 +1,117 @@
+//! Waits for the grant of a ticket: by wake-up, by polling when none comes.
+
+use std::future::poll_fn;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::backend::{Backend, BackendError};
+use super::shared::{Backoff, SECOND, Shared};
+use super::tickets::Settled;
+use crate::coordination::transition::{Operation, Reply, TicketId};
+use crate::coordination::{CoordinationError, CoordinationKey, Grant, LossReason, SessionLease};
+
+/// The shortest and the longest time between two polls while pushes can arrive. They only repair
+/// a push that was lost.
+const SAFETY_POLL: (Duration, Duration) = (Duration::from_millis(250), Duration::from_secs(2));
+/// The shortest time between two polls while no push can arrive.
+const LEAST_POLL: Duration = Duration::from_millis(5);
+
+impl<B: Backend> Shared<B> {
+    /// Waits until `sequence` holds `key`.
+    pub(super) async fn wait(
+        &self,
+        session: &SessionLease,
+        key: &CoordinationKey,
+        sequence: u64,
+        wait: Option<Duration>,
+    ) -> Result<Grant, CoordinationError> {
+        let lost = |reason| CoordinationError::LeaseLost { key: key.clone(), reason };
+        let settled = poll_fn(|context| self.tickets.poll_settled(sequence, context));
+        let settled = async {
+            tokio::select! {
+                biased;
+                settled = settled => settled,
+                reason = session.ended() => Settled::Lost(reason),
+                never = self.poll(session, key, sequence) => never,
+            }
+        };
+        let settled = match wait {
+            None => settled.await,
+            Some(wait) => match tokio::time::timeout(wait, settled).await {
+                Ok(settled) => settled,
+                Err(_) => {
+                    return Err(CoordinationError::TimedOut { key: key.clone(), waited: wait });
+                }
+            },
+        };
+        match (settled, session.loss()) {
+            (Settled::Granted(grant), None) => Ok(grant),
+            // A grant that comes after the deadline is worth nothing: others may take the key.
+            (Settled::Lost(LossReason::Stopped), _) | (_, Some(LossReason::Stopped)) => {
+                Err(CoordinationError::Stopped)
+            }
+            // Whoever lets a lease expire is presumed dead, and the ticket is or will be skipped.
+            (Settled::Lost(_) | Settled::Granted(_), _) => Err(lost(LossReason::Superseded)),
+        }
+    }
+
+    /// Polls while the ticket waits. A poll also takes the key from a dead holder, for whoever is
+    /// next.
+    async fn poll(&self, session: &SessionLease, key: &CoordinationKey, sequence: u64) -> Settled {
+        let mut path = self.path.subscribe();
+        let ticket = TicketId { incarnation: session.incarnation().clone(), sequence };
+        let operation = Operation::Poll { key: key.clone(), ticket: ticket.clone() };
+        let backoff = |connected: bool| match connected {
+            true => Backoff::new(SAFETY_POLL.0, SAFETY_POLL.1),
+            false => Backoff::new(LEAST_POLL, self.settings.max_poll()),
+        };
+        let mut connected = path.borrow_and_update().connected;
+        let mut pauses = backoff(connected);
+        let mut remaining = self.tickets.remaining(sequence);
+        loop {
+            let first = self.tickets.is_first(sequence);
+            let due = Instant::now() + pauses.step().min(remaining + jitter(sequence));
+            tokio::select! {
+                () = tokio::time::sleep_until(due) => {
+                    // Those behind are granted after the first, and need not ask so long.
+                    if connected && !first {
+                        remaining = SECOND;
+                        continue;
+                    }
+                }
+                changed = path.changed() => {
+                    if changed.is_err() {
+                        return Settled::Lost(LossReason::Stopped);
+                    }
+                    connected = path.borrow_and_update().connected;
+                    pauses = backoff(connected);
+                }
+            }
+            match self.send(&operation).await {
+                Ok(Reply::Granted(grant)) => {
+                    self.tickets.grant(&ticket, grant);
+                    // The other branch of the select takes it.
+                    std::future::pending::<()>().await;
+                }
+                Ok(Reply::Queued { remaining: left, .. }) => remaining = left,
+                Ok(Reply::Superseded) => {
+                    self.tickets.lose(sequence, LossReason::Superseded);
+                    std::future::pending::<()>().await;
+                }
+                Ok(Reply::NoSession) => {
+                    self.doubt.notify_one();
+                    remaining = SECOND;
+                }
+                Err(BackendError::Unfit(_)) => return Settled::Lost(LossReason::Superseded),
+                // Repeated with the next poll.
+                Ok(_) | Err(_) => remaining = SECOND,
+            }
+        }
+    }
+}
+
+/// Spreads polls that are due at the same moment over 10 to 50 ms.
+const fn jitter(sequence: u64) -> Duration {
+    Duration::from_millis(10 + sequence.wrapping_mul(0x9E37_79B9_7F4A_7C15) % 40)
+}

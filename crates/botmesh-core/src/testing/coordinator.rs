@@ -1,0 +1,231 @@
+use async_trait::async_trait;
+use parking_lot::Mutex;
+use tokio::sync::broadcast;
+
+use super::faults::CoordinationFaults;
+use super::hub::MemoryCoordinationHub;
+use crate::coordination::client::{Backend, BackendError, CoordinatorClient, PushSink};
+use crate::coordination::transition::{Limits, Operation, Reply};
+use crate::coordination::{
+    AcquireTurn, ChatTurn, CoordinationError, Coordinator, CoordinatorEvent, CoordinatorSettings,
+    Leadership, LeaseClock, Ticket,
+};
+use crate::id::{ChatKey, IncarnationId, LeaderName, ReplicaId};
+
+/// A coordinator over a [`MemoryCoordinationHub`], with the same client as every other one.
+///
+/// ```
+/// use botmesh_core::coordination::{AcquireTurn, Coordinator};
+/// use botmesh_core::testing::{MemoryCoordinationHub, MemoryCoordinator};
+/// use botmesh_core::{ChatKey, ProviderId};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let hub = MemoryCoordinationHub::new();
+/// let replica = MemoryCoordinator::builder(&hub).build();
+/// replica.start().await?;
+/// let chat = ChatKey::new(&ProviderId::new("terminal")?, "ana")?;
+/// let ticket = replica.reserve(&chat).await?;
+/// let turn = replica.acquire_turn(ticket, AcquireTurn::new()).await?;
+/// assert!(turn.check().is_ok());
+/// turn.release().await?;
+/// replica.stop().await?;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct MemoryCoordinator(CoordinatorClient<MemoryBackend>);
+
+/// Builds a [`MemoryCoordinator`].
+#[derive(Debug)]
+#[must_use = "call `build`"]
+pub struct MemoryCoordinatorBuilder {
+    hub: MemoryCoordinationHub,
+    replica: Option<ReplicaId>,
+    settings: CoordinatorSettings,
+    pushes: bool,
+}
+
+/// What carries operations to a [`MemoryCoordinationHub`].
+#[derive(Debug)]
+pub struct MemoryBackend {
+    hub: MemoryCoordinationHub,
+    limits: Limits,
+    faults: CoordinationFaults,
+    pushes: bool,
+    listening: Mutex<Option<IncarnationId>>,
+}
+
+impl MemoryCoordinator {
+    /// Begins a coordinator of `hub` with a random replica id.
+    pub fn builder(hub: &MemoryCoordinationHub) -> MemoryCoordinatorBuilder {
+        let settings = CoordinatorSettings::default();
+        MemoryCoordinatorBuilder { hub: hub.clone(), replica: None, settings, pushes: true }
+    }
+
+    /// Dies at once: nothing is released, nothing that it granted allows an effect any more, and
+    /// the hub hears no more of it.
+    pub fn crash(&self) {
+        self.faults().freeze();
+        self.0.abandon();
+    }
+
+    /// What goes wrong between this coordinator and the hub.
+    #[must_use]
+    pub fn faults(&self) -> &CoordinationFaults {
+        &self.0.backend().faults
+    }
+
+    /// How many tickets this replica has reserved, waits for or holds.
+    #[must_use]
+    pub fn open_tickets(&self) -> usize {
+        self.0.open_tickets()
+    }
+}
+
+impl MemoryCoordinatorBuilder {
+    /// The id of the replica.
+    pub fn replica_id(mut self, replica: ReplicaId) -> Self {
+        self.replica = Some(replica);
+        self
+    }
+
+    /// How to lease and wait.
+    pub fn settings(mut self, settings: CoordinatorSettings) -> Self {
+        self.settings = settings;
+        self
+    }
+
+    /// Whether the hub pushes wake-ups, as it does by default; without them waiting tickets poll.
+    pub const fn pushes(mut self, pushes: bool) -> Self {
+        self.pushes = pushes;
+        self
+    }
+
+    /// Builds the coordinator.
+    #[must_use]
+    pub fn build(self) -> MemoryCoordinator {
+        let backend = MemoryBackend {
+            hub: self.hub,
+            limits: Limits::from(&self.settings),
+            faults: CoordinationFaults::default(),
+            pushes: self.pushes,
+            listening: Mutex::new(None),
+        };
+        let mut client = CoordinatorClient::builder(backend)
+            .settings(self.settings)
+            // The hub's clock is tokio's too.
+            .clock(LeaseClock::tokio());
+        if let Some(replica) = self.replica {
+            client = client.replica_id(replica);
+        }
+        MemoryCoordinator(client.build())
+    }
+}
+
+impl MemoryBackend {
+    /// A backend without faults that carries operations to `hub`.
+    #[must_use]
+    pub fn new(hub: &MemoryCoordinationHub, limits: Limits) -> Self {
+        let (faults, listening) = (CoordinationFaults::default(), Mutex::new(None));
+        Self { hub: hub.clone(), limits, faults, pushes: true, listening }
+    }
+}
+
+fn lost(what: &str) -> BackendError {
+    BackendError::Unknown(format!("the {what} was lost").into())
+}
+
+#[async_trait]
+impl Backend for MemoryBackend {
+    fn name(&self) -> &'static str {
+        "memory"
+    }
+
+    async fn send(&self, operation: &Operation) -> Result<Reply, BackendError> {
+        let plan = self.faults.take();
+        if !plan.delay.is_zero() {
+            tokio::time::sleep(plan.delay).await;
+        }
+        self.faults.pass().await;
+        if plan.lose_requests > 0 {
+            return Err(lost("request"));
+        }
+        if plan.refuse > 0 {
+            return Err(BackendError::Refused("the hub was told to refuse".into()));
+        }
+        let outcome = self.hub.execute(operation, &self.limits);
+        if plan.lose_replies > 0 {
+            return Err(lost("answer"));
+        }
+        self.faults.pass().await;
+        Ok(outcome.reply)
+    }
+
+    async fn listen(
+        &self,
+        incarnation: &IncarnationId,
+        pushes: PushSink,
+    ) -> Result<(), BackendError> {
+        if !self.pushes {
+            return Ok(());
+        }
+        self.faults.pass().await;
+        let before = self.listening.lock().replace(incarnation.clone());
+        if let Some(before) = before {
+            self.hub.forget_listener(&before);
+        }
+        pushes.connected();
+        self.hub.listen(incarnation, pushes, self.faults.clone());
+        Ok(())
+    }
+
+    async fn close(&self) {
+        if let Some(incarnation) = self.listening.lock().take() {
+            self.hub.forget_listener(&incarnation);
+        }
+    }
+}
+
+#[async_trait]
+impl Coordinator for MemoryCoordinator {
+    fn replica_id(&self) -> &ReplicaId {
+        self.0.replica_id()
+    }
+
+    fn incarnation(&self) -> Option<IncarnationId> {
+        self.0.incarnation()
+    }
+
+    async fn start(&self) -> Result<(), CoordinationError> {
+        self.0.start().await
+    }
+
+    async fn stop(&self) -> Result<(), CoordinationError> {
+        self.0.stop().await
+    }
+
+    async fn reserve(&self, key: &ChatKey) -> Result<Ticket, CoordinationError> {
+        self.0.reserve(key).await
+    }
+
+    async fn acquire_turn(
+        &self,
+        ticket: Ticket,
+        options: AcquireTurn,
+    ) -> Result<ChatTurn, CoordinationError> {
+        self.0.acquire_turn(ticket, options).await
+    }
+
+    async fn lead(&self, name: &LeaderName) -> Result<Leadership, CoordinationError> {
+        self.0.lead(name).await
+    }
+
+    async fn try_lead(&self, name: &LeaderName) -> Result<Option<Leadership>, CoordinationError> {
+        self.0.try_lead(name).await
+    }
+
+    fn subscribe(&self) -> broadcast::Receiver<CoordinatorEvent> {
+        self.0.subscribe()
+    }
+}

@@ -1,0 +1,96 @@
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use tokio::sync::watch;
+
+/// What goes wrong between one coordinator and the hub. Clones are the same faults.
+#[derive(Debug, Clone)]
+pub struct CoordinationFaults(Arc<Faults>);
+
+#[derive(Debug)]
+struct Faults {
+    plan: Mutex<Plan>,
+    reachable: watch::Sender<bool>,
+}
+
+/// What happens to the operations to come.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Plan {
+    pub(super) lose_requests: u32,
+    pub(super) lose_replies: u32,
+    pub(super) refuse: u32,
+    pub(super) delay: Duration,
+    pub(super) drop_pushes: bool,
+}
+
+impl Default for CoordinationFaults {
+    fn default() -> Self {
+        let (plan, reachable) = (Mutex::default(), watch::Sender::new(true));
+        Self(Arc::new(Faults { plan, reachable }))
+    }
+}
+
+impl CoordinationFaults {
+    /// Loses the next `count` requests on their way: they are not executed, which the coordinator
+    /// cannot know.
+    pub fn lose_requests(&self, count: u32) {
+        self.0.plan.lock().lose_requests = count;
+    }
+
+    /// Loses the next `count` answers: their operations are executed, which the coordinator cannot
+    /// know.
+    pub fn lose_replies(&self, count: u32) {
+        self.0.plan.lock().lose_replies = count;
+    }
+
+    /// Refuses the next `count` operations, as a server that is loading does.
+    pub fn refuse(&self, count: u32) {
+        self.0.plan.lock().refuse = count;
+    }
+
+    /// Delays every operation on its way by `delay`.
+    pub fn delay(&self, delay: Duration) {
+        self.0.plan.lock().delay = delay;
+    }
+
+    /// Drops the wake-ups *for* this coordinator, or delivers them again.
+    pub fn drop_pushes(&self, drop: bool) {
+        self.0.plan.lock().drop_pushes = drop;
+    }
+
+    /// Freezes the traffic, as a stopped process or a cut cable does: nothing is sent or received
+    /// until [`thaw`](Self::thaw).
+    pub fn freeze(&self) {
+        self.0.reachable.send_replace(false);
+    }
+
+    /// Ends a freeze.
+    pub fn thaw(&self) {
+        self.0.reachable.send_replace(true);
+    }
+
+    pub(super) async fn pass(&self) {
+        let mut reachable = self.0.reachable.subscribe();
+        // The sender lives as long as `self`.
+        let _ = reachable.wait_for(|reachable| *reachable).await;
+    }
+
+    /// Takes what happens to one operation.
+    pub(super) fn take(&self) -> Plan {
+        let mut plan = self.0.plan.lock();
+        let taken = *plan;
+        if taken.lose_requests > 0 {
+            plan.lose_requests -= 1;
+        } else if taken.refuse > 0 {
+            plan.refuse -= 1;
+        } else if taken.lose_replies > 0 {
+            plan.lose_replies -= 1;
+        }
+        taken
+    }
+
+    pub(super) fn drops_pushes(&self) -> bool {
+        self.0.plan.lock().drop_pushes || !*self.0.reachable.borrow()
+    }
+}
