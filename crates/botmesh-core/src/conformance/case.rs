@@ -92,6 +92,9 @@ macro_rules! ensure_eq {
 
 pub(super) use {ensure, ensure_eq};
 
+/// Backends may keep whole milliseconds: then what ends seems to end this much early at most.
+pub(super) const GRAIN: Duration = Duration::from_millis(2);
+
 /// How long a case waits for what must happen.
 const PATIENCE: Duration = Duration::from_secs(20);
 

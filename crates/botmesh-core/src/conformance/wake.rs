@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::case::{ensure, ensure_eq, eventually};
+use super::case::{GRAIN, ensure, ensure_eq, eventually};
 use super::store::{Space, body, chat};
 use super::{CaseError, StoreFixture};
 use crate::id::Fence;
@@ -33,7 +33,7 @@ pub async fn a_checkpoint_lasts_as_long_as_it_was_told(
     eventually(fixture, "the row expires", async || {
         let gone = store.load_checkpoint(&short).await?.is_none();
         let after = started.elapsed();
-        ensure!(!gone || after >= SHORT, "gone after {after:?}, although told {SHORT:?}");
+        ensure!(!gone || after + GRAIN >= SHORT, "gone after {after:?}, although told {SHORT:?}");
         Ok(gone)
     })
     .await?;
@@ -73,8 +73,6 @@ pub async fn the_time_until_waking_runs_down_to_zero(
     let write = CheckpointWrite { wake_in: Some(SHORT), ..body("text") };
     let started = Instant::now();
     store.set_checkpoint(&key, write, FENCE).await?;
-    // Backends may keep whole milliseconds, so what is left can be one more than it seems.
-    let tolerance = Duration::from_millis(2);
     eventually(fixture, "the time to wake comes", async || {
         let asked = started.elapsed();
         let left = store.load_checkpoint(&key).await?.and_then(|row| row.wake_in);
@@ -83,7 +81,7 @@ pub async fn the_time_until_waking_runs_down_to_zero(
         };
         let after = started.elapsed();
         ensure!(left <= SHORT, "{left:?} left of {SHORT:?}");
-        ensure!(left + after + tolerance >= SHORT, "{left:?} left of {SHORT:?} after {after:?}");
+        ensure!(left + after + GRAIN >= SHORT, "{left:?} left of {SHORT:?} after {after:?}");
         ensure!(asked < SHORT * 20 || left.is_zero(), "{left:?} left after {asked:?}");
         Ok(left.is_zero())
     })

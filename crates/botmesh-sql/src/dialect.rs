@@ -1,0 +1,111 @@
+use std::fmt::Write;
+use std::sync::Arc;
+
+use crate::prefix::TablePrefix;
+
+/// A statement as its backend reads it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Statement {
+    text: Arc<str>,
+}
+
+impl Statement {
+    /// The text.
+    #[must_use]
+    pub fn text(&self) -> &Arc<str> {
+        &self.text
+    }
+}
+
+/// Where the backends' SQL differs.
+///
+/// Statements are written once, with these words in braces: `{1}`, `{2}` for values, `{p}` for
+/// the table prefix, `{now}` and `{greatest}` as below, and `{name}`, `{text}`, `{integer}` for
+/// the types of columns. The other words abbreviate: `{live}` (a checkpoint `t` that is there and
+/// has not expired), `{fresh}` (the number of a new row), `{floor}` (the number that all swept
+/// rows are below).
+///
+/// What the statements rely on, and what a further dialect has to put in its place: numbered
+/// placeholders that may be repeated; `INSERT .. ON CONFLICT .. DO UPDATE .. WHERE`, in whose
+/// assignments `t.column` is the old and `excluded.column` the new value; `RETURNING` of the new
+/// row, where no row means that nothing was written. MySQL has neither: its driver will run the
+/// update and a select of the row in one transaction, and must count the rows that it *matched*.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Dialect {
+    /// The present moment in microseconds; it may stand still within one statement.
+    now: &'static str,
+    /// The function of the greatest of its arguments.
+    greatest: &'static str,
+    /// What stands before a placeholder's number.
+    placeholder: char,
+    /// The type of names: compared byte by byte, whatever the collation of the database.
+    name: &'static str,
+    /// The type of texts of any length.
+    text: &'static str,
+    /// The type of 64-bit integers.
+    integer: &'static str,
+}
+
+impl Dialect {
+    /// SQLite from 3.42.
+    pub const SQLITE: Self = Self {
+        now: "CAST(unixepoch('subsec') * 1000000 AS INTEGER)",
+        greatest: "max",
+        placeholder: '?',
+        name: "TEXT COLLATE BINARY",
+        text: "TEXT",
+        integer: "BIGINT",
+    };
+
+    /// The statement of this template.
+    pub(crate) fn statement(&self, template: &str, prefix: &TablePrefix) -> Statement {
+        let mut text = String::with_capacity(template.len() * 2);
+        self.render(template, prefix, &mut text);
+        Statement { text: text.into() }
+    }
+
+    fn render(&self, template: &str, prefix: &TablePrefix, text: &mut String) {
+        let mut rest = template;
+        while let Some((before, after)) = rest.split_once('{') {
+            text.push_str(before);
+            let (word, after) = after.split_once('}').unwrap_or((after, ""));
+            match word {
+                "p" => text.push_str(prefix.as_str()),
+                "now" => text.push_str(self.now),
+                "greatest" => text.push_str(self.greatest),
+                "name" => text.push_str(self.name),
+                "text" => text.push_str(self.text),
+                "integer" => text.push_str(self.integer),
+                "live" => self.render(LIVE, prefix, text),
+                "fresh" => self.render(FRESH, prefix, text),
+                "floor" => self.render(FLOOR, prefix, text),
+                number => {
+                    // Writing to a string cannot fail.
+                    let _ = write!(text, "{}{number}", self.placeholder);
+                }
+            }
+            rest = after;
+        }
+        text.push_str(rest);
+    }
+}
+
+const LIVE: &str = "(t.body IS NOT NULL AND (t.ends_at IS NULL OR t.ends_at > {now}))";
+const FRESH: &str = "{greatest}({now}, 1 + {floor})";
+const FLOOR: &str = "(SELECT value FROM {p}meta WHERE name = 'floor')";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_in_braces_are_replaced() {
+        let prefix = TablePrefix::new("bot_").unwrap();
+        let template = "SELECT {greatest}(a, {2}) FROM {p}rows AS t WHERE a = {1} AND {live}";
+        assert_eq!(
+            &**Dialect::SQLITE.statement(template, &prefix).text(),
+            "SELECT max(a, ?2) FROM bot_rows AS t WHERE a = ?1 AND (t.body IS NOT NULL AND \
+             (t.ends_at IS NULL OR t.ends_at > CAST(unixepoch('subsec') * 1000000 AS INTEGER)))"
+        );
+    }
+}

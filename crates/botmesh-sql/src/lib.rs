@@ -1,0 +1,38 @@
+//! **Internal to botmesh and exempt from semantic versioning**: any release may change anything
+//! here, so the stores depend on one exact version. Use `botmesh-sqlite-store` and its siblings.
+//!
+//! This crate says once what the SQL stores have in common: the schema and its migrations, the
+//! statements, and what their results mean. A backend implements [`Driver`] over its connections
+//! and names its [`Dialect`]; [`SqlStore`] is then a whole store.
+//!
+//! What every statement keeps to:
+//! - A conditional write is one statement, whose returned row says that it was applied.
+//! - The backend's clock decides; callers give durations. Moments are microseconds since 1970.
+//! - Revisions and lock fences are `greatest(now, last + 1)`. A row that has ended is kept for
+//!   `FENCE_MEMORY`; before it is removed, its number goes into the `floor` that new rows start
+//!   above, so that no number comes again even if the clock was set back.
+
+mod checkpoint;
+mod dialect;
+mod document;
+mod driver;
+mod error;
+mod forward;
+mod lock;
+mod prefix;
+mod schema;
+mod store;
+mod sweep;
+mod value;
+
+pub use dialect::{Dialect, Statement};
+pub use driver::{Driver, Transaction};
+pub use error::{DriverError, Fault};
+pub use prefix::{PrefixError, TablePrefix};
+pub use store::SqlStore;
+pub use value::{Row, Value};
+
+#[doc(hidden)]
+pub use async_trait::async_trait;
+#[doc(hidden)]
+pub use botmesh_core as core;
