@@ -1,0 +1,18 @@
+#![doc = include_str!("../README.md")]
+
+mod argument;
+mod builder;
+mod checkpoint;
+mod document;
+mod error;
+mod keys;
+mod link;
+mod lock;
+mod reply;
+mod script;
+mod server;
+mod servers;
+mod store;
+
+pub use builder::RedisStoreBuilder;
+pub use store::RedisStore;

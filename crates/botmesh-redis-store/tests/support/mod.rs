@@ -1,0 +1,129 @@
+//! Where the servers of the tests are, and private ones for what would disturb others.
+#![allow(dead_code, reason = "each test file uses a part of it")]
+
+pub(crate) mod proxy;
+
+use std::net::TcpListener;
+use std::os::unix::process::CommandExt as _;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use botmesh_redis_store::{RedisStore, RedisStoreBuilder};
+
+/// A store on the single server.
+pub(crate) fn single() -> Option<RedisStoreBuilder> {
+    Some(RedisStore::connect(std::env::var("BOTMESH_TEST_REDIS_URL").ok()?))
+}
+
+/// A store on the master that the sentinels know.
+pub(crate) fn sentinel() -> Option<RedisStoreBuilder> {
+    let sentinels = std::env::var("BOTMESH_TEST_REDIS_SENTINEL").ok()?;
+    let master = std::env::var("BOTMESH_TEST_REDIS_SENTINEL_MASTER").ok()?;
+    Some(RedisStore::sentinel(sentinels.split(','), master))
+}
+
+/// A store on the cluster.
+pub(crate) fn cluster() -> Option<RedisStoreBuilder> {
+    let nodes = std::env::var("BOTMESH_TEST_REDIS_CLUSTER").ok()?;
+    Some(RedisStore::cluster(nodes.split(',')))
+}
+
+/// Tells that a test cannot run, and fails it where the backend must be there.
+pub(crate) fn skip() {
+    assert!(
+        std::env::var("BOTMESH_REQUIRE_BACKENDS").map_or(true, |set| set != "1"),
+        "the backend is absent, and BOTMESH_REQUIRE_BACKENDS=1 wants it"
+    );
+    println!("skipped: the backend is absent");
+}
+
+/// A server of the test's own. It is killed when this is dropped.
+pub(crate) struct PrivateServer {
+    program: PathBuf,
+    pub(crate) port: u16,
+    arguments: Vec<String>,
+    directory: tempfile::TempDir,
+    process: Option<Child>,
+}
+
+impl PrivateServer {
+    /// Starts a server; none when the program is not installed.
+    pub(crate) fn start(arguments: &[&str]) -> Option<Self> {
+        let program = ["redis-server", "redis-check-rdb"].iter().find_map(|name| find(name))?;
+        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let mut server = Self {
+            program,
+            port,
+            arguments: arguments.iter().map(|word| (*word).to_owned()).collect(),
+            directory: tempfile::tempdir().unwrap(),
+            process: None,
+        };
+        server.start_again();
+        Some(server)
+    }
+
+    pub(crate) fn url(&self) -> String {
+        format!("redis://127.0.0.1:{}", self.port)
+    }
+
+    pub(crate) fn id(&self) -> u32 {
+        self.process.as_ref().map_or(0, Child::id)
+    }
+
+    /// Starts it on the same port and directory, and waits until the port is open.
+    pub(crate) fn start_again(&mut self) {
+        let port = self.port.to_string();
+        let mut command = Command::new(&self.program);
+        // The checker of Debian's `redis-tools` is the server under another name.
+        command.arg0("redis-server");
+        command.args(["--port", &port, "--bind", "127.0.0.1", "--save", ""]);
+        command.args(&self.arguments).arg("--dir").arg(self.directory.path());
+        let started = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+        self.process = Some(started.unwrap());
+        let deadline = Instant::now() + Duration::from_secs(20);
+        while std::net::TcpStream::connect(("127.0.0.1", self.port)).is_err() {
+            assert!(Instant::now() < deadline, "the server did not start");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    /// Kills it with `kill -9`.
+    pub(crate) fn kill(&mut self) {
+        if let Some(mut process) = self.process.take() {
+            let _ = process.kill();
+            let _ = process.wait();
+        }
+    }
+
+    /// A plain connection, for what a test does behind the store's back.
+    pub(crate) async fn connection(&self) -> redis::aio::MultiplexedConnection {
+        plain(&self.url()).await
+    }
+}
+
+impl Drop for PrivateServer {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+fn find(program: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    std::env::split_paths(&path).map(|folder| folder.join(program)).find(|file| file.is_file())
+}
+
+/// A plain connection to a server. The server may still be loading, so it waits until it answers.
+pub(crate) async fn plain(url: &str) -> redis::aio::MultiplexedConnection {
+    let client = redis::Client::open(url).unwrap();
+    let deadline = Instant::now() + Duration::from_secs(20);
+    loop {
+        if let Ok(mut connection) = client.get_multiplexed_async_connection().await
+            && redis::cmd("PING").exec_async(&mut connection).await.is_ok()
+        {
+            return connection;
+        }
+        assert!(Instant::now() < deadline, "the server does not answer");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
