@@ -163,11 +163,16 @@ impl FlowDefinition for Plan {
         shown: &Shown<'_>,
         effects: &mut Vec<Effect>,
     ) -> Outcome {
+        run.just_asked = false;
         Machine { plan: self, run, shown, effects }.advance(input)
     }
 
     fn save(&self, run: &Run, max_answer_bytes: usize) -> Result<String, SaveError> {
-        saved::save(self, run, max_answer_bytes)
+        saved::save(self, run, max_answer_bytes, false)
+    }
+
+    fn save_unasked(&self, run: &Run, max_answer_bytes: usize) -> Result<String, SaveError> {
+        saved::save(self, run, max_answer_bytes, run.just_asked)
     }
 
     fn restore(&self, body: &str) -> Result<Run, RestoreError> {

@@ -60,6 +60,14 @@ pub trait FlowDefinition: fmt::Debug + Send + Sync + 'static {
     /// [`SaveError`].
     fn save(&self, run: &Run, max_answer_bytes: usize) -> Result<String, SaveError>;
 
+    /// As [`save`](Self::save), but as if the question that the last
+    /// [`advance`](Self::advance) asked had not been asked yet: what may be written before its
+    /// effects are carried out. A run restored from it asks.
+    ///
+    /// # Errors
+    /// [`SaveError`].
+    fn save_unasked(&self, run: &Run, max_answer_bytes: usize) -> Result<String, SaveError>;
+
     /// Reads what [`save`](Self::save) wrote. Give the run [`Input::Enter`] to go on where it
     /// stood, or at once the message, the timeout or the wake-up for which it was read.
     ///
@@ -158,7 +166,8 @@ pub struct Wait {
     pub fresh: bool,
 }
 
-/// How a run ended.
+/// How a run ended. What the user is told about it, such as that nobody answered in time, is
+/// among the effects already.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum End {

@@ -22,6 +22,8 @@ pub struct Run {
     pub(super) waits: u32,
     pub(super) attempts: u32,
     pub(super) idle_said: bool,
+    /// Whether its present question was asked by the last `advance`.
+    pub(super) just_asked: bool,
     pub(super) phase: Phase,
     pub(super) position: Position,
     /// The outermost flow first; at least one.
@@ -66,6 +68,13 @@ pub(super) struct Position {
 }
 
 impl Position {
+    /// How many questions count as asked while the last one is about to be: one less, unless an
+    /// answer before it was not kept, so that the step has to begin again.
+    pub(super) fn asked_before_last(&self) -> u32 {
+        let before = self.asked.saturating_sub(1);
+        if before as usize <= self.answers.len() { before } else { self.asked }
+    }
+
     /// Whether the step can be brought back to its present wait.
     pub(super) fn is_repeatable(&self) -> bool {
         self.asked as usize <= self.answers.len() + 1
@@ -104,6 +113,7 @@ impl Run {
             waits: 0,
             attempts: 0,
             idle_said: false,
+            just_asked: false,
             phase: Phase::Ready,
             position: Position::default(),
             frames,

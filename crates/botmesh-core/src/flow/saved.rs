@@ -180,7 +180,12 @@ impl SavedAnswer {
     }
 }
 
-pub(super) fn save(plan: &Plan, run: &Run, max_answer_bytes: usize) -> Result<String, SaveError> {
+pub(super) fn save(
+    plan: &Plan,
+    run: &Run,
+    max_answer_bytes: usize,
+    unasked: bool,
+) -> Result<String, SaveError> {
     if run.phase == Phase::Ended {
         return Err(SaveError::NoState { flow: plan.name.to_string() });
     }
@@ -208,9 +213,9 @@ pub(super) fn save(plan: &Plan, run: &Run, max_answer_bytes: usize) -> Result<St
         flow: Cow::Borrowed(&plan.name),
         fingerprint: Hex(plan.fingerprint),
         run: Hex(run.id),
-        waits: run.waits,
+        waits: run.waits.wrapping_sub(u32::from(unasked)),
         attempts: run.attempts,
-        asked: run.position.asked,
+        asked: if unasked { run.position.asked_before_last() } else { run.position.asked },
         idle_said: run.idle_said,
         paused: match run.phase {
             Phase::Paused(time) => Some(u64::try_from(time.as_millis()).unwrap_or(u64::MAX)),
@@ -273,6 +278,7 @@ pub(super) fn restore(plan: &Plan, body: &str) -> Result<Run, RestoreError> {
         waits: body.waits,
         attempts: body.attempts,
         idle_said: body.idle_said,
+        just_asked: false,
         phase,
         position: Position {
             asked: body.asked,

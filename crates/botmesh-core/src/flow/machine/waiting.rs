@@ -20,6 +20,7 @@ impl Machine<'_> {
     /// Asks, with buttons that only this wait understands.
     pub(super) fn say_question(&mut self, question: &Question) {
         self.run.waits = self.run.waits.wrapping_add(1);
+        self.run.just_asked = true;
         self.effects.push(Effect::Say(question.to_reply(&self.run.token())));
     }
 

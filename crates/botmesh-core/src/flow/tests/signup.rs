@@ -134,3 +134,23 @@ fn a_run_saved_before_its_question_asks_and_takes_the_message() {
         .says("Ana")
         .hears(["What is your name?", "How old are you?"]);
 }
+
+/// A7: what is written before a question goes out lets a new process ask it; the answer that
+/// was taken is not lost, and a wrong answer is not asked for anew.
+#[test]
+fn what_is_saved_before_a_question_is_said_asks_it_again() {
+    let mut chat = Chat::enter(signup()).says("Ana");
+    chat.heard();
+    let unasked = signup().save_unasked(&chat.run, 0).unwrap();
+    let restored = || {
+        let mut chat = Chat::new(signup(), false);
+        chat.run = signup().restore(&unasked).unwrap();
+        chat
+    };
+    assert_ne!(unasked, chat.saved());
+    restored().give(Input::Enter).hears(["How old are you?"]).waits(Some(600), None, true);
+    let again = restored().says("33").hears(["How old are you?", "Nice to meet you, Ana (33)."]);
+    again.ends("Done");
+    let refused = chat.says("x");
+    assert_eq!(signup().save_unasked(&refused.run, 0).unwrap(), refused.saved());
+}
