@@ -3,6 +3,7 @@
 
 mod backend;
 mod giving_up;
+mod goodbye;
 mod keeper;
 mod shared;
 #[cfg(test)]
@@ -16,18 +17,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use async_trait::async_trait;
-use futures_util::future::join_all;
 use parking_lot::Mutex;
 use tokio::sync::{Notify, broadcast, oneshot, watch};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 use self::backend::PushPath;
+use self::goodbye::say_goodbye;
 use self::keeper::Progress;
 use self::shared::{Live, Phase, SECOND, Shared, unavailable};
 use self::tickets::TicketMap;
 use super::release::Claim;
-use super::transition::{Operation, Reply};
+use super::transition::Reply;
 use super::{
     AcquireTurn, ChatTurn, CoordinationError, CoordinationKey, Coordinator, CoordinatorEvent,
     CoordinatorSettings, Leadership, LeaseClock, LossReason, ReleaseQueue, Ticket,
@@ -335,35 +336,6 @@ fn elected<B: Backend>(
 ) -> Leadership {
     shared.emit(CoordinatorEvent::Leader { name: name.clone(), fence: grant.fence });
     Leadership::from_claim(name.clone(), claim, grant)
-}
-
-/// Releases everything at the backend: first those who wait, then those who hold, then the
-/// session.
-async fn say_goodbye<B: Backend>(shared: &Shared<B>, live: &Live) -> Result<(), CoordinationError> {
-    let incarnation = live.lease.incarnation();
-    let open = shared.tickets.open_of(incarnation);
-    for key in shared.tickets.lose_all(incarnation, LossReason::Stopped) {
-        if let Some(name) = key.leader() {
-            shared.emit(CoordinatorEvent::Follower { name, reason: LossReason::Stopped });
-        }
-    }
-    let (held, waiting): (Vec<_>, Vec<_>) = open.into_iter().partition(|open| open.held);
-    for tickets in [waiting, held] {
-        let releases = tickets.into_iter().map(|open| {
-            let ticket = live.ticket(open.sequence);
-            let release = Operation::Release { key: open.key, ticket };
-            async move { shared.send(&release).await }
-        });
-        join_all(releases).await;
-    }
-    let stop = Operation::Stop { incarnation: incarnation.clone() };
-    match shared.send(&stop).await {
-        Ok(_) => Ok(()),
-        Err(BackendError::Unfit(reason)) => Err(CoordinationError::Unfit { reason }),
-        Err(BackendError::Refused(source) | BackendError::Unknown(source)) => {
-            Err(unavailable("stop", source))
-        }
-    }
 }
 
 impl<B: Backend> Shared<B> {
