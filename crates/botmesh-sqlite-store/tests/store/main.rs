@@ -2,11 +2,13 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+mod cancel;
 mod conformance;
 mod disk;
 mod kill;
 mod locked;
 mod schema;
+mod sweep;
 
 use botmesh_core::ChatKey;
 use botmesh_core::store::CheckpointWrite;
