@@ -1,7 +1,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use botmesh_sql::{DriverError, Row, Statement, Value};
+use botmesh_sql::{DriverError, Fault, Row, Statement, Value};
 use sqlx::sqlite::{SqliteArguments, SqliteConnectOptions, SqliteRow, SqliteSynchronous};
 use sqlx::{
     Arguments, AssertSqlSafe, ConnectOptions, Decode, Row as _, Sqlite, SqliteConnection, TypeInfo,
@@ -10,7 +10,7 @@ use sqlx::{
 use tokio::time::Instant;
 
 use crate::Synchronous;
-use crate::error::{Failure, primary_code};
+use crate::error::{Failure, gone, primary_code};
 
 /// `SQLITE_BUSY`.
 const BUSY: i32 = 5;
@@ -46,10 +46,19 @@ impl Settings {
         self.options().pragma("query_only", "ON")
     }
 
-    /// Opens the connection that writes.
+    /// Opens the connection that writes, on a new file if there is none.
     pub(crate) async fn connect(&self) -> Result<SqliteConnection, DriverError> {
         let connection = self.try_connect().await;
         connection.map_err(|error| Failure::new(error, self).into_error())
+    }
+
+    /// Opens the connection that writes once more. A file that has gone is not replaced by an
+    /// empty one.
+    pub(crate) async fn reconnect(&self) -> Result<SqliteConnection, DriverError> {
+        if let Some(path) = self.path.as_ref().filter(|path| !path.exists()) {
+            return Err(DriverError::new(Fault::Refused(gone(path)), "no such file"));
+        }
+        self.connect().await
     }
 
     async fn try_connect(&self) -> Result<SqliteConnection, sqlx::Error> {
@@ -129,4 +138,28 @@ fn read(row: &SqliteRow) -> Result<Row, sqlx::Error> {
         decoded.map_err(|source| sqlx::Error::ColumnDecode { index: index.to_string(), source })
     };
     Ok(Row::new((0..row.len()).map(column).collect::<Result<_, sqlx::Error>>()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// B7: a store that lost its connection does not go on with an empty file.
+    #[tokio::test]
+    async fn a_file_that_has_gone_is_not_replaced_by_an_empty_one() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("bot.db");
+        let settings = Settings {
+            path: Some(path.clone()),
+            busy_timeout: Duration::from_secs(1),
+            synchronous: Synchronous::Normal,
+            max_bytes: None,
+        };
+        let error = settings.reconnect().await.unwrap_err();
+        let Fault::Refused(reason) = error.fault() else { panic!("{error:?}") };
+        assert!(reason.contains("bot.db has been removed or renamed: put it back"), "{reason}");
+        assert!(!path.exists());
+        settings.connect().await.unwrap();
+        settings.reconnect().await.unwrap();
+    }
 }

@@ -95,6 +95,13 @@ fn refusal(code: i32, settings: &Settings) -> String {
     }
 }
 
+pub(crate) fn gone(path: &Path) -> String {
+    format!(
+        "{} has been removed or renamed: put it back, or start again to begin with an empty one",
+        path.display()
+    )
+}
+
 fn missing(directory: &Path) -> String {
     let shown = directory.display();
     if directory.exists() {

@@ -186,7 +186,7 @@ impl Writer {
     async fn connected(&mut self) -> Result<&mut SqliteConnection, DriverError> {
         let connection = match self.connection.take() {
             Some(connection) => connection,
-            None => self.settings.connect().await?,
+            None => self.settings.reconnect().await?,
         };
         Ok(self.connection.insert(connection))
     }

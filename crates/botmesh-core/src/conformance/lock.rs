@@ -98,7 +98,7 @@ pub async fn only_the_token_of_the_holder_renews_and_releases(
     Ok(())
 }
 
-/// B3: a lock is held for its time, told by the backend's clock, and then by nobody.
+/// B3, B4: a lock is held for its time, told by the backend's clock, and then by nobody.
 pub async fn a_lock_is_held_for_its_time_and_no_longer(
     fixture: &dyn StoreFixture,
 ) -> Result<(), CaseError> {

@@ -87,7 +87,7 @@ macro_rules! __store_cases {
             threads lock only_the_token_of_the_holder_renews_and_releases
                 "B3: renewing and releasing need the token";
             time lock a_lock_is_held_for_its_time_and_no_longer
-                "B3: the backend's clock decides how long a lock is held";
+                "B3, B4: the backend's clock decides how long a lock is held";
             time lock a_renewed_lock_is_kept
                 "B3: a lock that is renewed stays with its holder";
             threads lock locks_of_keys_that_look_alike_do_not_meet
