@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use crate::conversation::Conversation;
 use crate::error::BotError;
+use crate::flow::FlowDefinition;
 use crate::matcher::Matcher;
 use crate::message::Message;
 use crate::provider::Provider;
@@ -174,6 +175,20 @@ impl Bot {
         self
     }
 
+    /// Adds a flow. The messages that [enter](crate::Flow::enter_on) it are routes like others: they
+    /// come in the order in which flows and handlers are added.
+    pub fn flow(mut self, flow: impl Into<Arc<dyn FlowDefinition>>) -> Self {
+        let flow = flow.into();
+        let number = self.conversations.len();
+        self.router.routes.extend(
+            flow.triggers()
+                .iter()
+                .map(|matcher| Route { matcher: matcher.clone(), action: Action::Enter(number) }),
+        );
+        self.conversations.push(PendingConversation::Flow(flow));
+        self
+    }
+
     /// How long a question without a timeout of its own waits; without it, for ever.
     pub const fn conversation_timeout(mut self, timeout: Duration) -> Self {
         self.settings.conversation_timeout = Some(timeout);
@@ -218,14 +233,15 @@ impl Bot {
     /// # Errors
     /// [`BuildError`] with everything that is wrong, if anything is.
     pub fn build(self) -> Result<BuiltBot, BuildError> {
-        let Self { providers, store, texts, mut router, conversations, settings } = self;
+        let Self { providers, store, texts, router, conversations, settings } = self;
         let mut problems = settings.problems();
         problems.extend(settings::provider_problems(&providers));
         problems.extend(settings::route_problems(&router, &providers));
         let mut definitions = Vec::new();
         for pending in conversations {
-            pending.define(&mut definitions, &mut router.routes, &mut problems);
+            definitions.extend(pending.define(&mut problems));
         }
+        problems.extend(settings::name_problems(&definitions));
         let (errors, warnings) = Problem::split(problems);
         if !errors.is_empty() {
             return Err(BuildError::new(errors));

@@ -4,8 +4,10 @@ mod coordinator;
 mod faults;
 mod hub;
 pub mod provider;
+mod world;
 
 pub use coordinator::{MemoryBackend, MemoryCoordinator, MemoryCoordinatorBuilder};
 pub use faults::CoordinationFaults;
 pub use hub::MemoryCoordinationHub;
 pub use provider::TestProvider;
+pub use world::{User, World};

@@ -25,6 +25,11 @@ impl RunningBot {
         Self { runtime, supervisor: Some(supervisor), patience }
     }
 
+    #[cfg(any(test, feature = "testing"))]
+    pub(crate) fn runtime(&self) -> Arc<Runtime> {
+        Arc::clone(&self.runtime)
+    }
+
     /// What happens from now on. Read it steadily: of more than 1,024 unread events the oldest are
     /// dropped.
     #[must_use]

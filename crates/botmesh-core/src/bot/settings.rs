@@ -4,6 +4,7 @@ use std::time::Duration;
 use super::problem::Problem;
 use crate::conversation::Conversation;
 use crate::error::BotError;
+use crate::flow::{FlowDefinition, Limits, Problem as FlowProblem};
 use crate::id::ConversationName;
 use crate::provider::Provider;
 use crate::runtime::{ConversingSettings, Definition, LaneLimits, Route, Router};
@@ -91,7 +92,7 @@ pub(super) fn route_problems(router: &Router, providers: &[Arc<dyn Provider>]) -
             matcher
                 .problems()
                 .into_iter()
-                .map(|problem| Problem::error(&*setting, problem.to_string())),
+                .map(|problem| Problem::error(&*setting, chain(&problem))),
         );
         if let Some(only) = matcher.provider()
             && !providers.iter().any(|provider| provider.id().as_str() == only)
@@ -106,42 +107,70 @@ pub(super) fn route_problems(router: &Router, providers: &[Arc<dyn Provider>]) -
 }
 
 /// A flow or a conversation that was added and not checked yet.
-pub(super) struct PendingConversation {
-    name: String,
-    define: Box<dyn FnOnce(ConversationName) -> Definition + Send + Sync>,
+pub(super) enum PendingConversation {
+    Function {
+        name: &'static str,
+        define: Box<dyn FnOnce(ConversationName) -> Definition + Send + Sync>,
+    },
+    Flow(Arc<dyn FlowDefinition>),
 }
 
 impl PendingConversation {
-    pub(super) fn function<F, R, T>(name: &str, function: F) -> Self
+    pub(super) fn function<F, R, T>(name: &'static str, function: F) -> Self
     where
         F: Fn(Conversation) -> R + Send + Sync + 'static,
         R: Future<Output = Result<T, BotError>> + Send + 'static,
     {
         let define = Box::new(move |name| Definition::function(name, function));
-        Self { name: name.to_owned(), define }
+        Self::Function { name, define }
     }
 
     /// Makes it a definition of the bot, or says what is wrong with it.
-    pub(super) fn define(
-        self,
-        definitions: &mut Vec<Definition>,
-        _routes: &mut Vec<Route>,
-        problems: &mut Vec<Problem>,
-    ) {
-        let setting = format!("Bot::conversation({:?})", self.name);
-        let name = match ConversationName::new(self.name) {
+    pub(super) fn define(self, problems: &mut Vec<Problem>) -> Option<Definition> {
+        let (setting, name) = match &self {
+            Self::Function { name, .. } => (format!("Bot::conversation({name:?})"), *name),
+            Self::Flow(flow) => (format!("Bot::flow({:?})", flow.name()), flow.name()),
+        };
+        let name = match ConversationName::new(name) {
             Ok(name) => name,
             Err(error) => {
                 problems.push(Problem::error(setting, error.to_string()));
-                return;
+                return None;
             }
         };
-        if definitions.iter().any(|known| *known.name() == name) {
+        Some(match self {
+            Self::Function { define, .. } => define(name),
+            Self::Flow(flow) => {
+                let wrong = flow.problems(&Limits::default());
+                let told = |problem: FlowProblem| Problem::error(&*setting, chain(&problem));
+                problems.extend(wrong.into_iter().map(told));
+                Definition::Flow { name, flow }
+            }
+        })
+    }
+}
+
+/// An error with its sources, in one line.
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        text = format!("{text}: {cause}");
+        source = cause.source();
+    }
+    text
+}
+
+pub(super) fn name_problems(definitions: &[Definition]) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    for (index, definition) in definitions.iter().enumerate() {
+        let name = definition.name();
+        if definitions[..index].iter().any(|earlier| earlier.name() == name) {
             problems.push(Problem::error(
-                setting,
+                format!("Bot::flow or Bot::conversation({:?})", name.as_str()),
                 "another flow or conversation has this name: give each its own",
             ));
         }
-        definitions.push((self.define)(name));
     }
+    problems
 }

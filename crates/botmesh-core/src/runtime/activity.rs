@@ -25,7 +25,7 @@ impl Runtime {
         let done = async {
             match work {
                 Work::Message(message) => self.handle(&guard, message).await,
-                Work::Wake(wake) => self.wake(&guard, &wake).await,
+                Work::Wake(wake) => Box::pin(self.wake(&guard, &wake)).await,
             }
         };
         let (during, error) = match AssertUnwindSafe(done).catch_unwind().await {
@@ -54,7 +54,7 @@ impl Runtime {
         } else {
             let runtime = Arc::clone(self);
             let context = Context::new(runtime, guard.clone(), message, Matched::default());
-            Next::first(Arc::clone(self)).run(context).await
+            Box::pin(Next::first(Arc::clone(self)).run(context)).await
         };
         handled.map_err(|error| (Activity::Handler, error))
     }
@@ -66,20 +66,23 @@ impl Runtime {
         guard: &TurnGuard,
         message: Message,
     ) -> Result<(), BotError> {
-        let message = match self.continue_conversation(guard, message).await {
-            Claimed::Taken => return Ok(()),
-            Claimed::Free(message) => message,
-        };
+        let mut message = message;
+        if self.conversations.any() {
+            // Boxed, as are the other longer ways: a lane's task has room for the shortest one.
+            match Box::pin(self.continue_conversation(guard, message)).await? {
+                Claimed::Taken => return Ok(()),
+                Claimed::Free(free) => message = free,
+            }
+        }
         match self.router.find(&message) {
             Some((Action::Handle(handler), matched)) => {
                 let handler = Arc::clone(handler);
                 self.run_handler(guard, message, matched, handler).await
             }
             Some((Action::Enter(number), _)) => {
-                self.enter(guard, *number, &message).await;
-                Ok(())
+                Box::pin(self.enter(guard, *number, &message)).await
             }
-            None => self.unmatched(guard, message).await,
+            None => Box::pin(self.unmatched(guard, message)).await,
         }
     }
 
@@ -95,7 +98,7 @@ impl Runtime {
         if let Some(name) = context.take_entered()
             && let Some(number) = self.conversations.number(&name)
         {
-            self.enter(guard, number, context.message()).await;
+            Box::pin(self.enter(guard, number, context.message())).await?;
         }
         Ok(())
     }

@@ -188,8 +188,10 @@ impl Context {
     /// # Errors
     /// [`StoreError`](crate::store::StoreError), [`LeaseLost`](crate::coordination::LeaseLost).
     pub async fn set_language(&self, language: &Language) -> Result<(), BotError> {
-        profile::set_language(self.inner.runtime.store(), &self.inner.guard, self.chat(), language)
-            .await
+        let runtime = &self.inner.runtime;
+        profile::set_language(runtime.store(), &self.inner.guard, self.chat(), language).await?;
+        runtime.conversations.set_language(self.chat(), language);
+        Ok(())
     }
 
     /// Enters a flow or a conversation by its name once the handler has returned.

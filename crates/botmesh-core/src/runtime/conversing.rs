@@ -5,23 +5,34 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 
+use super::recent::{Recent, RecentHasher};
 use super::scene::Listener;
 use super::timer::{TimerId, Timers, Wake, WakeReason};
+use super::writer::Stored;
 use crate::conversation::{Conversation, Script};
 use crate::error::BotError;
+use crate::flow::{FlowDefinition, Persistence, Run, SavedFlow};
 use crate::id::{ChatKey, ConversationName};
 use crate::message::Message;
 use crate::question::{Question, WaitToken};
-use crate::text::Texts;
+use crate::text::{Language, Texts};
 
 const SHARDS: usize = 64;
 
-type Shard = HashMap<ChatKey, Box<Active>>;
+/// How many chats are remembered to have no checkpoint in the store; a few bytes each.
+const KNOWN_ABSENT: usize = 1_000_000;
+
+struct Shard {
+    waiting: HashMap<ChatKey, Box<Active>>,
+    absent: Recent,
+}
 
 /// A conversation that the bot can enter.
 pub(crate) enum Definition {
     /// An asynchronous function.
     Function { name: ConversationName, start: StartFunction },
+    /// A flow.
+    Flow { name: ConversationName, flow: Arc<dyn FlowDefinition> },
 }
 
 pub(crate) type StartFunction = Arc<dyn Fn() -> Script + Send + Sync>;
@@ -29,9 +40,11 @@ pub(crate) type StartFunction = Arc<dyn Fn() -> Script + Send + Sync>;
 /// What a bot can converse about, and the conversations that wait in memory.
 pub(crate) struct Conversations {
     definitions: Vec<Definition>,
+    persistent: bool,
     settings: ConversingSettings,
     shards: Box<[Mutex<Shard>]>,
     shard_of: RandomState,
+    hasher: RecentHasher,
 }
 
 /// What holds for all conversations of a bot.
@@ -61,11 +74,16 @@ pub(super) struct Active {
     pub(super) wait: u32,
     pub(super) listener: Listener,
     pub(super) state: State,
+    /// The checkpoint that the store has of it.
+    pub(super) stored: Option<Stored>,
     deadline: Option<TimerId>,
+    idle: Option<TimerId>,
 }
 
 pub(super) enum State {
     Function(Script, Waiting),
+    /// The run, and the script of its step while one is under way.
+    Flow(Box<(Run, Option<Script>)>),
 }
 
 /// What a script waits for.
@@ -83,25 +101,67 @@ impl Definition {
         Self::Function { name, start: Arc::new(move || Script::new(&function)) }
     }
 
+    fn is_persistent(&self) -> bool {
+        match self {
+            Self::Function { .. } => false,
+            Self::Flow { flow, .. } => flow.persistence() == Persistence::Persistent,
+        }
+    }
+
     pub(crate) const fn name(&self) -> &ConversationName {
         match self {
-            Self::Function { name, .. } => name,
+            Self::Function { name, .. } | Self::Flow { name, .. } => name,
         }
     }
 }
 
 impl Conversations {
     pub(crate) fn new(definitions: Vec<Definition>, settings: ConversingSettings) -> Self {
-        let shards = std::iter::repeat_with(Mutex::default).take(SHARDS).collect();
-        Self { definitions, settings, shards, shard_of: RandomState::new() }
+        let shard = || {
+            let absent = Recent::new(KNOWN_ABSENT / SHARDS);
+            Mutex::new(Shard { waiting: HashMap::new(), absent })
+        };
+        let persistent = definitions.iter().any(Definition::is_persistent);
+        let shards = std::iter::repeat_with(shard).take(SHARDS).collect();
+        let (shard_of, hasher) = (RandomState::new(), RecentHasher::default());
+        Self { definitions, persistent, settings, shards, shard_of, hasher }
     }
 
     pub(super) fn any(&self) -> bool {
         !self.definitions.is_empty()
     }
 
-    pub(super) fn any_persistent(&self) -> bool {
-        false
+    pub(super) const fn any_persistent(&self) -> bool {
+        self.persistent
+    }
+
+    /// The flow whose run `body` is.
+    pub(super) fn find_flow(&self, body: &str) -> Result<usize, String> {
+        let saved = SavedFlow::read(body).map_err(|error| error.to_string())?;
+        let is_it = |definition: &Definition| definition.name().as_str() == saved.name;
+        let found = self.definitions.iter().position(is_it);
+        found.ok_or_else(|| format!("the bot has no flow {:?} any more", saved.name))
+    }
+
+    /// Whether the store is known to have no checkpoint of the chat. This process is the only one
+    /// that writes them.
+    pub(super) fn is_known_absent(&self, chat: &ChatKey) -> bool {
+        self.shard(chat).lock().absent.contains(self.hasher.hash(chat))
+    }
+
+    pub(super) fn note_absent(&self, chat: &ChatKey) {
+        self.shard(chat).lock().absent.insert(self.hasher.hash(chat));
+    }
+
+    pub(super) fn note_present(&self, chat: &ChatKey) {
+        self.shard(chat).lock().absent.remove(self.hasher.hash(chat));
+    }
+
+    /// The waiting conversation of the chat goes on in this language.
+    pub(super) fn set_language(&self, chat: &ChatKey, language: &Language) {
+        if let Some(active) = self.shard(chat).lock().waiting.get_mut(chat) {
+            active.listener.set_language(language);
+        }
     }
 
     pub(super) fn definition(&self, number: usize) -> &Definition {
@@ -121,30 +181,29 @@ impl Conversations {
         self.settings.timeout
     }
 
-    pub(super) fn is_cancel_word(&self, message: &Message, texts: &Texts) -> bool {
+    pub(super) fn is_cancel_word(
+        &self,
+        message: &Message,
+        language: &Language,
+        texts: &Texts,
+    ) -> bool {
         let Some(said) = message.body().filter(|_| self.settings.cancellable) else { return false };
-        let language = message.language.as_ref().unwrap_or_else(|| texts.default_language());
         let said = said.trim().to_lowercase();
         texts.words("core.cancel.words", language).contains(&said)
     }
 
     pub(super) fn is_waiting(&self, chat: &ChatKey) -> bool {
-        self.shard(chat).lock().contains_key(chat)
+        self.shard(chat).lock().waiting.contains_key(chat)
     }
 
     /// Takes the chat's conversation out of memory, for its turn.
     pub(super) fn take(&self, chat: &ChatKey) -> Option<Box<Active>> {
-        self.shard(chat).lock().remove(chat)
+        self.shard(chat).lock().waiting.remove(chat)
     }
 
     /// Puts the chat's conversation back, to wait.
     pub(super) fn park(&self, chat: ChatKey, active: Box<Active>) {
-        self.shard(&chat).lock().insert(chat, active);
-    }
-
-    /// How many conversations wait in memory.
-    pub(super) fn waiting(&self) -> usize {
-        self.shards.iter().map(|shard| shard.lock().len()).sum()
+        self.shard(&chat).lock().waiting.insert(chat, active);
     }
 
     fn shard(&self, chat: &ChatKey) -> &Mutex<Shard> {
@@ -156,17 +215,27 @@ impl Conversations {
 
 impl Active {
     pub(super) const fn new(number: usize, run: u64, listener: Listener, state: State) -> Self {
-        Self { number, run, wait: 0, listener, state, deadline: None }
+        Self { number, run, wait: 0, listener, state, stored: None, deadline: None, idle: None }
     }
 
-    pub(super) fn arm_deadline(&mut self, timers: &Timers, chat: &ChatKey, after: Duration) {
+    /// Begins another wait: the timers of the one before are disarmed.
+    pub(super) fn begin_wait(
+        &mut self,
+        timers: &Timers,
+        chat: &ChatKey,
+        deadline: Option<Duration>,
+        idle: Option<Duration>,
+    ) {
         self.disarm(timers);
-        let reason = WakeReason::Deadline { run: self.run, wait: self.wait };
-        self.deadline = Some(timers.arm(after, Wake { chat: chat.clone(), reason }));
+        self.wait += 1;
+        let (run, wait) = (self.run, self.wait);
+        let arm = |after, reason| timers.arm(after, Wake { chat: chat.clone(), reason });
+        self.deadline = deadline.map(|after| arm(after, WakeReason::Deadline { run, wait }));
+        self.idle = idle.map(|after| arm(after, WakeReason::Idle { run, wait }));
     }
 
     pub(super) fn disarm(&mut self, timers: &Timers) {
-        if let Some(id) = self.deadline.take() {
+        for id in [self.deadline.take(), self.idle.take()].into_iter().flatten() {
             timers.disarm(id);
         }
     }

@@ -60,6 +60,7 @@ struct Lane {
 }
 
 /// Why a message cannot be admitted just now.
+#[allow(clippy::large_enum_variant, reason = "the message is given back as it came")]
 pub(crate) enum Refusal {
     /// There is no room in the whole bot; there will be.
     NoRoom(Message),
@@ -85,6 +86,7 @@ impl Lanes {
         }
     }
 
+    #[allow(clippy::result_large_err, reason = "the message is given back as it came")]
     /// Puts a message behind the others of its chat; `spawn` starts the task of a new lane.
     pub(crate) fn admit(
         &self,
@@ -185,10 +187,6 @@ impl Lanes {
         let lost = self.in_work.swap(0, Ordering::AcqRel);
         self.idle.notify_waiters();
         lost
-    }
-
-    pub(crate) fn in_work(&self) -> usize {
-        self.in_work.load(Ordering::Acquire)
     }
 
     fn take_room(&self) -> bool {

@@ -4,33 +4,59 @@ use std::time::Duration;
 
 use super::Runtime;
 use super::profile;
-use super::sender::needs_language;
 use crate::conversation::{Next, Request, Response, Script, UserDocument};
 use crate::coordination::TurnGuard;
 use crate::error::BotError;
-use crate::id::UserKey;
+use crate::id::{ChatKey, UserKey};
 use crate::message::{Message, Reply};
 use crate::provider::Receipt;
-use crate::question::{Question, WaitToken};
+use crate::question::Question;
 use crate::store::{Collection, Swap};
 use crate::text::{Language, Text};
 
-/// Who a conversation talks to, kept from the last message.
+/// Who a conversation talks to, and in which language.
 #[derive(Debug, Clone)]
 pub(super) struct Listener {
-    user: UserKey,
-    language: Option<Language>,
+    /// None for the user that the chat key names.
+    user: Option<UserKey>,
+    language: Language,
+}
+
+impl Runtime {
+    /// The listener of a conversation that is entered or restored by `message`.
+    pub(super) async fn listener(&self, message: &Message) -> Result<Listener, BotError> {
+        let language = profile::language(self.store(), message, self.sender.texts()).await?;
+        Ok(Listener { user: named_user(message), language })
+    }
+
+    /// The listener of a chat in which nobody has written since the bot started.
+    pub(super) async fn unheard_listener(&self, chat: &ChatKey) -> Result<Listener, BotError> {
+        let texts = self.sender.texts();
+        let language = profile::language_of_chat(self.store(), chat, texts).await?;
+        Ok(Listener { user: None, language })
+    }
 }
 
 impl Listener {
-    pub(super) fn of(message: &Message) -> Self {
-        Self { user: message.user(), language: message.language.clone() }
+    /// Goes on with who wrote `message`.
+    pub(super) fn hears(&mut self, message: &Message) {
+        self.user = named_user(message);
+        if let Some(language) = &message.language {
+            self.language = language.clone();
+        }
     }
 
-    /// The listener of a chat that nobody has written in since the bot started.
-    pub(super) fn unheard(guard: &TurnGuard) -> Self {
-        Self { user: guard.key().default_user(), language: None }
+    pub(super) fn set_language(&mut self, language: &Language) {
+        self.language = language.clone();
     }
+
+    pub(super) const fn language(&self) -> &Language {
+        &self.language
+    }
+}
+
+fn named_user(message: &Message) -> Option<UserKey> {
+    message.sender.is_some().then(|| message.user())
 }
 
 /// A conversation's turn: where it acts while the turn lasts.
@@ -42,8 +68,8 @@ pub(super) struct Scene<'a> {
 
 /// Where a script came to rest.
 pub(super) enum Pause {
-    /// It asked and waits for an answer.
-    Asks(Arc<Question>, WaitToken),
+    /// It wants to ask this; the text is what a wrong answer is told when it asks again.
+    Asks(Arc<Question>, Option<Text>),
     /// It stands still for this long.
     Rests(Duration),
     /// It has ended.
@@ -52,67 +78,30 @@ pub(super) enum Pause {
 
 impl Scene<'_> {
     pub(super) async fn say(&self, reply: impl Into<Reply>) -> Result<Receipt, BotError> {
-        let reply = reply.into();
-        let language = if needs_language(&reply) { Some(self.language().await?) } else { None };
-        Ok(self.runtime.sender.send(self.guard, reply, language.as_ref()).await?)
+        let language = Some(&self.listener.language);
+        Ok(self.runtime.sender.send(self.guard, reply.into(), language).await?)
     }
 
-    pub(super) async fn language(&self) -> Result<Language, BotError> {
-        if let Some(language) = &self.listener.language {
-            return Ok(language.clone());
-        }
-        profile::language_of_chat(
-            self.runtime.store(),
-            self.guard.key(),
-            self.runtime.sender.texts(),
-        )
-        .await
-    }
-
-    /// The language of the chat if `question` shows labels that depend on it.
-    pub(super) async fn label_language(&self, question: &Question) -> Result<Language, BotError> {
-        let localized = |label: &Text| matches!(label, Text::Localized(_));
-        if question.options().iter().any(|option| localized(option.label())) {
-            self.language().await
-        } else {
-            Ok(self.runtime.sender.texts().default_language().clone())
-        }
-    }
-
-    pub(super) fn shown<'t>(&self, label: &'t Text, language: &Language) -> Cow<'t, str> {
-        match label {
+    /// A text as the user sees it.
+    pub(super) fn shown<'t>(&self, text: &'t Text) -> Cow<'t, str> {
+        match text {
             Text::Plain(text) => Cow::Borrowed(text),
-            other => self.runtime.sender.texts().resolve(other.clone(), language),
+            other => self.runtime.sender.texts().resolve(other.clone(), &self.listener.language),
         }
     }
 
-    /// Runs a script until it waits for somebody or ends; `token` gives each wait its own.
-    pub(super) async fn drive(
-        &self,
-        script: &mut Script,
-        mut token: impl FnMut() -> WaitToken,
-    ) -> Pause {
+    /// Runs a script until it asks, rests or ends. A muted script goes over what was said before.
+    pub(super) async fn drive(&self, script: &mut Script, muted: bool) -> Pause {
         loop {
             let request = match script.next().await {
                 Next::Finished(result) => return Pause::Ended(result),
                 Next::Request(request) => request,
             };
             let response = match request {
-                Request::Ask(question) => {
-                    let token = token();
-                    match self.say(question.to_reply(&token)).await {
-                        Ok(_) => return Pause::Asks(question, token),
-                        Err(error) => Response::Failed(error),
-                    }
-                }
-                Request::AskAgain(question, text) => {
-                    let token = token();
-                    match self.say(question.to_reply(&token).caption(text)).await {
-                        Ok(_) => return Pause::Asks(question, token),
-                        Err(error) => Response::Failed(error),
-                    }
-                }
+                Request::Ask(question) => return Pause::Asks(question, None),
+                Request::AskAgain(question, text) => return Pause::Asks(question, Some(text)),
                 Request::ResumeAfter(rest) => return Pause::Rests(rest),
+                Request::Say(_) | Request::Typing if muted => Response::Sent(Receipt::default()),
                 Request::Say(reply) => match self.say(*reply).await {
                     Ok(receipt) => Response::Sent(receipt),
                     Err(error) => Response::Failed(error),
@@ -128,9 +117,16 @@ impl Scene<'_> {
         }
     }
 
+    fn user(&self) -> Cow<'_, UserKey> {
+        match &self.listener.user {
+            Some(user) => Cow::Borrowed(user),
+            None => Cow::Owned(self.guard.key().default_user()),
+        }
+    }
+
     async fn load_user(&self) -> Response {
-        let user = self.listener.user.as_str();
-        match self.runtime.store.load_document(Collection::Users, user).await {
+        let user = self.user();
+        match self.runtime.store.load_document(Collection::Users, user.as_str()).await {
             Ok(document) => Response::User(document),
             Err(error) => Response::Failed(error.into()),
         }
@@ -140,9 +136,9 @@ impl Scene<'_> {
         if let Err(lost) = self.guard.check() {
             return Response::Failed(lost.into());
         }
-        let user = self.listener.user.as_str();
-        let saved = self.runtime.store.save_document_if(Collection::Users, user, &body, expected);
-        match saved.await {
+        let user = self.user();
+        let store = self.runtime.store();
+        match store.save_document_if(Collection::Users, user.as_str(), &body, expected).await {
             Ok(swap) => Response::Saved(matches!(swap, Swap::Applied(_))),
             Err(error) => Response::Failed(error.into()),
         }

@@ -3,84 +3,96 @@ use std::time::Duration;
 use super::Runtime;
 use crate::coordination::{LeaseLost, LossReason, TurnGuard};
 use crate::error::BotError;
-use crate::id::{Fence, Revision};
+use crate::id::Revision;
 use crate::store::{CheckpointWrite, StoredCheckpoint, Swap};
 
-/// What a checkpoint of a chat was found to be.
-pub(super) struct Found {
-    /// The checkpoint, if there is one.
-    pub(super) checkpoint: Option<StoredCheckpoint>,
-    /// The fence to write with from now on.
-    pub(super) fence: Fence,
-}
+/// The checkpoint that the store has of a conversation in memory.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Stored(Revision);
 
 /// The only place that reads and writes checkpoints: first the guard of the turn, then
 /// compare-and-set on revision and fence.
 impl Runtime {
     /// Reads the checkpoint of the turn's chat and makes all earlier writers stale.
-    pub(super) async fn adopt_checkpoint(&self, guard: &TurnGuard) -> Result<Found, BotError> {
+    pub(super) async fn adopt_checkpoint(
+        &self,
+        guard: &TurnGuard,
+    ) -> Result<Option<(StoredCheckpoint, Stored)>, BotError> {
         let chat = guard.key();
-        let Some(store) = self.store.conditional_checkpoints() else {
-            let checkpoint = self.store.load_checkpoint(chat).await?;
-            return Ok(Found { checkpoint, fence: guard.fence() });
-        };
-        let mut fence = guard.fence();
-        loop {
-            let adopted = store.adopt_checkpoint(chat, fence).await?;
-            match adopted.previous_fence {
-                // An earlier process of this bot gave higher fences, as when the clock was set
-                // back. There is no other holder: the process is alone with its chats.
-                Some(seen) if seen > fence => {
-                    self.fences.observe(seen);
-                    fence = self.fences.next();
+        let mut fence = self.fences.to_write(guard.fence());
+        let checkpoint = match self.store.conditional_checkpoints() {
+            None => self.store.load_checkpoint(chat).await?,
+            Some(store) => loop {
+                let adopted = store.adopt_checkpoint(chat, fence).await?;
+                match adopted.previous_fence {
+                    // An earlier process of this bot gave higher fences, as when the clock was
+                    // set back. There is no other holder: the process is alone with its chats.
+                    Some(seen) if seen > fence => {
+                        self.fences.observe(seen);
+                        fence = self.fences.to_write(fence);
+                    }
+                    _ => break adopted.checkpoint,
                 }
-                _ => return Ok(Found { checkpoint: adopted.checkpoint, fence }),
-            }
-        }
+            },
+        };
+        Ok(checkpoint.map(|checkpoint| {
+            let stored = Stored(checkpoint.revision);
+            (checkpoint, stored)
+        }))
     }
 
-    /// Writes the checkpoint of the turn's chat in place of `expected`.
+    /// Writes the checkpoint of the turn's chat in place of `before`.
     pub(super) async fn save_checkpoint(
         &self,
         guard: &TurnGuard,
         body: &str,
         wake_in: Option<Duration>,
-        expected: Option<Revision>,
-        fence: Fence,
-    ) -> Result<Revision, BotError> {
+        before: Option<Stored>,
+    ) -> Result<Stored, BotError> {
         guard.check()?;
         let chat = guard.key();
+        let fence = self.fences.to_write(guard.fence());
         let write = CheckpointWrite { body, wake_in, expires_in: None };
-        let Some(store) = self.store.conditional_checkpoints() else {
-            return Ok(self.store.set_checkpoint(chat, write, fence).await?);
+        let revision = match self.store.conditional_checkpoints() {
+            None => self.store.set_checkpoint(chat, write, fence).await?,
+            Some(store) => {
+                let expected = before.map(|Stored(revision)| revision);
+                match store.set_checkpoint_if(chat, write, expected, fence).await? {
+                    Swap::Applied(revision) => revision,
+                    Swap::Refused => return Err(self.superseded(guard).into()),
+                }
+            }
         };
-        match store.set_checkpoint_if(chat, write, expected, fence).await? {
-            Swap::Applied(revision) => Ok(revision),
-            Swap::Refused => Err(superseded(guard).into()),
-        }
+        self.conversations.note_present(chat);
+        Ok(Stored(revision))
     }
 
     /// Removes the checkpoint of the turn's chat, unless a later holder has written it.
     pub(super) async fn clear_checkpoint(
         &self,
         guard: &TurnGuard,
-        expected: Revision,
-        fence: Fence,
+        stored: Stored,
     ) -> Result<(), BotError> {
         guard.check()?;
         let chat = guard.key();
-        let Some(store) = self.store.conditional_checkpoints() else {
-            return Ok(self.store.clear_checkpoint(chat).await?);
-        };
-        match store.clear_checkpoint_if(chat, expected, fence).await? {
-            Swap::Applied(_) => Ok(()),
-            Swap::Refused => Err(superseded(guard).into()),
+        match self.store.conditional_checkpoints() {
+            None => self.store.clear_checkpoint(chat).await?,
+            Some(store) => {
+                let fence = self.fences.to_write(guard.fence());
+                let swap = store.clear_checkpoint_if(chat, stored.0, fence).await?;
+                if swap == Swap::Refused {
+                    return Err(self.superseded(guard).into());
+                }
+            }
         }
+        self.conversations.note_absent(chat);
+        Ok(())
     }
-}
 
-/// A later holder was here: the turn is over for everything that still acts under it.
-fn superseded(guard: &TurnGuard) -> LeaseLost {
-    guard.end(LossReason::Superseded);
-    LeaseLost::new(guard.key().clone(), guard.fence(), LossReason::Superseded)
+    /// A later holder was here: the turn is over for everything that still acts under it.
+    fn superseded(&self, guard: &TurnGuard) -> LeaseLost {
+        self.conversations.note_present(guard.key());
+        guard.end(LossReason::Superseded);
+        LeaseLost::new(guard.key().clone(), guard.fence(), LossReason::Superseded)
+    }
 }

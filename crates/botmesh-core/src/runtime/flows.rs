@@ -1,0 +1,167 @@
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::Runtime;
+use super::conversing::{Active, Claimed, Definition, State};
+use super::scene::{Pause, Scene};
+use crate::conversation::Response;
+use crate::coordination::TurnGuard;
+use crate::error::BotError;
+use crate::flow::{Effect, End, FlowDefinition, Input, Outcome, Persistence};
+use crate::message::Message;
+
+/// Longer first answers of a `do_` step are asked for again after a restart.
+const MAX_ANSWER_BYTES: usize = 16 * 1024;
+
+/// What a flow's drive came to.
+enum Rest {
+    /// It waits for a message, with a new wait or the one from before.
+    Waits { fresh: bool, deadline: Option<Duration>, idle: Option<Duration> },
+    /// It stands still for this long.
+    Pauses(Duration),
+    /// It stands where it stood; the message, if any, is not for it.
+    Unmoved(Option<Message>),
+    /// It has ended; the message was not read.
+    Ended(Option<Message>),
+}
+
+/// Conversations that are flows: executes what the machine says.
+impl Runtime {
+    /// Moves a flow on by `input` until it waits again or ends.
+    pub(super) async fn drive_flow(
+        self: &Arc<Self>,
+        guard: &TurnGuard,
+        mut active: Box<Active>,
+        input: Input,
+    ) -> Claimed {
+        let number = active.number;
+        let Definition::Flow { flow, .. } = self.conversations.definition(number) else {
+            return Claimed::Taken;
+        };
+        let rest = match self.run_flow(guard, &**flow, &mut active, input).await {
+            Ok(rest) => rest,
+            Err(error) => {
+                self.conversation_failed(guard, number, error);
+                // What could not be written or sent leaves the run where its checkpoint is: it
+                // is read again with the next message. Without one it is over.
+                active.disarm(&self.timers);
+                return Claimed::Taken;
+            }
+        };
+        let claimed = match rest {
+            Rest::Ended(message) => {
+                active.disarm(&self.timers);
+                if let Some(stored) = active.stored.take()
+                    && let Err(error) = self.clear_checkpoint(guard, stored).await
+                {
+                    self.conversation_failed(guard, number, error);
+                }
+                return message.map_or(Claimed::Taken, Claimed::Free);
+            }
+            Rest::Unmoved(message) => message.map_or(Claimed::Taken, Claimed::Free),
+            Rest::Pauses(time) => {
+                active.begin_wait(&self.timers, guard.key(), Some(time), None);
+                Claimed::Taken
+            }
+            Rest::Waits { fresh, deadline, idle } => {
+                if fresh {
+                    active.begin_wait(&self.timers, guard.key(), deadline, idle);
+                }
+                Claimed::Taken
+            }
+        };
+        self.conversations.park(guard.key().clone(), active);
+        claimed
+    }
+
+    async fn run_flow(
+        self: &Arc<Self>,
+        guard: &TurnGuard,
+        flow: &dyn FlowDefinition,
+        active: &mut Active,
+        input: Input,
+    ) -> Result<Rest, BotError> {
+        let Active { listener, state, stored, .. } = active;
+        let State::Flow(flow_state) = state else { return Ok(Rest::Unmoved(None)) };
+        let (run, script) = &mut **flow_state;
+        let scene = Scene { runtime: self, guard, listener };
+        let persistent = flow.persistence() == Persistence::Persistent;
+        let mut effects = Vec::new();
+        let mut input = input;
+        loop {
+            let outcome = flow.advance(run, input, &|text| scene.shown(text), &mut effects);
+            let response = match outcome {
+                Outcome::Wait(wait) => {
+                    let deadline = wait.timeout.or(self.conversations.timeout());
+                    // Written before the question is asked, so that a crash in between cannot
+                    // take the next message for the answer to the question before; and after it,
+                    // so that a restart does not ask again.
+                    if persistent && wait.fresh && !effects.is_empty() {
+                        let body = flow.save_unasked(run, MAX_ANSWER_BYTES)?;
+                        *stored =
+                            Some(self.save_checkpoint(guard, &body, deadline, *stored).await?);
+                    }
+                    say_all(&scene, &mut effects).await?;
+                    if persistent && wait.fresh {
+                        let body = flow.save(run, MAX_ANSWER_BYTES)?;
+                        *stored =
+                            Some(self.save_checkpoint(guard, &body, deadline, *stored).await?);
+                    }
+                    return Ok(Rest::Waits { fresh: wait.fresh, deadline, idle: wait.idle });
+                }
+                Outcome::ResumeAfter(time) => {
+                    say_all(&scene, &mut effects).await?;
+                    if persistent {
+                        let body = flow.save(run, MAX_ANSWER_BYTES)?;
+                        let wake = Some(time);
+                        *stored = Some(self.save_checkpoint(guard, &body, wake, *stored).await?);
+                    }
+                    return Ok(Rest::Pauses(time));
+                }
+                Outcome::Sleep(time) => {
+                    say_all(&scene, &mut effects).await?;
+                    tokio::time::sleep(time).await;
+                    input = Input::Woken;
+                    continue;
+                }
+                Outcome::Finished(end) => {
+                    say_all(&scene, &mut effects).await?;
+                    if let End::Failed(error) = end {
+                        self.conversation_failed(guard, active.number, error);
+                    }
+                    return Ok(Rest::Ended(run.take_unread()));
+                }
+                Outcome::NotMine(message) => return Ok(Rest::Unmoved(Some(message))),
+                Outcome::Nothing => return Ok(Rest::Unmoved(None)),
+                Outcome::Script(started) => {
+                    *script = Some(started);
+                    None
+                }
+                Outcome::Answer(answer) => Some(Response::Answered(Box::new(answer))),
+                Outcome::Interrupt(ended) => Some(Response::Failed(ended.into())),
+                Outcome::Resume => Some(Response::Done),
+            };
+            say_all(&scene, &mut effects).await?;
+            let Some(driven) = script else { return Ok(Rest::Unmoved(None)) };
+            if let Some(response) = response {
+                driven.supply(response);
+            }
+            input = match scene.drive(driven, run.is_replaying()).await {
+                Pause::Asks(question, again) => Input::Asked(question, again),
+                Pause::Rests(time) => Input::Pausing(time),
+                Pause::Ended(result) => {
+                    *script = None;
+                    Input::ScriptFinished(result)
+                }
+            };
+        }
+    }
+}
+
+async fn say_all(scene: &Scene<'_>, effects: &mut Vec<Effect>) -> Result<(), BotError> {
+    for effect in effects.drain(..) {
+        let Effect::Say(reply) = effect;
+        scene.say(reply).await?;
+    }
+    Ok(())
+}

@@ -1,0 +1,140 @@
+use std::sync::Arc;
+
+use super::Runtime;
+use super::conversing::{Active, Claimed, State, Waiting};
+use super::scene::{Listener, Pause, Scene};
+use crate::conversation::{ConversationEnded, Response};
+use crate::coordination::TurnGuard;
+use crate::error::BotError;
+use crate::message::{Message, Reply};
+use crate::question::{Invalid, Reading, WaitToken};
+use crate::text::{Text, t};
+
+/// Conversations that are asynchronous functions.
+impl Runtime {
+    pub(super) async fn answer_function(
+        self: &Arc<Self>,
+        guard: &TurnGuard,
+        mut active: Box<Active>,
+        message: Message,
+    ) -> Claimed {
+        let State::Function(script, waiting) = &mut active.state else {
+            return Claimed::Free(message);
+        };
+        let language = active.listener.language();
+        let response = if self.conversations.is_cancel_word(&message, language, self.sender.texts())
+        {
+            Response::Failed(ConversationEnded::Cancelled.into())
+        } else {
+            let Waiting::Answer { question, token, failures } = waiting else {
+                // It rests: the message is not for it.
+                self.conversations.park(guard.key().clone(), active);
+                return Claimed::Free(message);
+            };
+            let scene = Scene { runtime: self, guard, listener: &active.listener };
+            let told = match question.read(message, token, |text| scene.shown(text)) {
+                Reading::Answer(answer) => Ok(Response::Answered(Box::new(answer))),
+                Reading::Expired => Err(Reply::text(t("core.button.expired"))),
+                Reading::NotOffered(_) => {
+                    *failures += 1;
+                    if question.attempts().is_some_and(|most| *failures >= most) {
+                        Ok(Response::Failed(ConversationEnded::TooManyAttempts.into()))
+                    } else {
+                        let text = question.retry_text().cloned();
+                        let text = text.unwrap_or_else(|| t("core.answer.not-offered").into());
+                        Err(question.to_reply(token).caption(text))
+                    }
+                }
+            };
+            match told {
+                Ok(response) => response,
+                Err(reply) => {
+                    if let Err(error) = scene.say(reply).await {
+                        self.conversation_failed(guard, active.number, error);
+                    }
+                    self.conversations.park(guard.key().clone(), active);
+                    return Claimed::Taken;
+                }
+            }
+        };
+        script.supply(response);
+        self.drive_function(guard, active).await;
+        Claimed::Taken
+    }
+
+    pub(super) async fn wake_function(self: &Arc<Self>, guard: &TurnGuard, active: Box<Active>) {
+        match &active.state {
+            State::Function(script, Waiting::Rest) => script.supply(Response::Done),
+            State::Function(script, Waiting::Answer { .. }) => {
+                script.supply(Response::Failed(ConversationEnded::TimedOut.into()));
+            }
+            State::Flow(_) => {}
+        }
+        self.drive_function(guard, active).await;
+    }
+
+    /// Runs a function until it waits again or ends.
+    pub(super) async fn drive_function(
+        self: &Arc<Self>,
+        guard: &TurnGuard,
+        mut active: Box<Active>,
+    ) {
+        let Active { number, run, wait, listener, state, .. } = &mut *active;
+        let State::Function(script, waiting) = state else { return };
+        let scene = Scene { runtime: self, guard, listener };
+        let token = WaitToken::new(*run, *wait + 1);
+        let after = loop {
+            match scene.drive(script, false).await {
+                Pause::Asks(question, again) => {
+                    let mut reply = question.to_reply(&token);
+                    if let Some(text) = again {
+                        reply.text = text;
+                    }
+                    if let Err(error) = scene.say(reply).await {
+                        script.supply(Response::Failed(error));
+                        continue;
+                    }
+                    let after = question.waits().or(self.conversations.timeout());
+                    *waiting = Waiting::Answer { question, token, failures: 0 };
+                    break after;
+                }
+                Pause::Rests(rest) => {
+                    *waiting = Waiting::Rest;
+                    break Some(rest);
+                }
+                Pause::Ended(result) => {
+                    if let Err(error) = result {
+                        self.tell_ending(guard, *number, listener, error).await;
+                    }
+                    active.disarm(&self.timers);
+                    return;
+                }
+            }
+        };
+        active.begin_wait(&self.timers, guard.key(), after, None);
+        self.conversations.park(guard.key().clone(), active);
+    }
+
+    /// Tells the user why a function ended early, or reports an error that is none of the user's
+    /// doing.
+    async fn tell_ending(
+        self: &Arc<Self>,
+        guard: &TurnGuard,
+        number: usize,
+        listener: &Listener,
+        error: BotError,
+    ) {
+        let text: Text = if let Some(ended) = error.downcast_ref::<ConversationEnded>() {
+            t(Self::ending_text(*ended)).into()
+        } else if let Some(invalid) = error.downcast_ref::<Invalid>() {
+            invalid.text().cloned().unwrap_or_else(|| t("core.answer.invalid").into())
+        } else {
+            self.conversation_failed(guard, number, error);
+            return;
+        };
+        let scene = Scene { runtime: self, guard, listener };
+        if let Err(error) = scene.say(text).await {
+            self.conversation_failed(guard, number, error);
+        }
+    }
+}
