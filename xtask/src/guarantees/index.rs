@@ -17,16 +17,25 @@ struct Test {
     /// Crate, modules and name.
     path: Vec<String>,
     promises: BTreeSet<Promise>,
-    /// Whether a suite runs it under the path of the crate that invokes the suite.
-    is_case: bool,
+    /// The suite that runs it, under the path of the module that invokes the suite.
+    suite: Option<&'static str>,
 }
+
+/// A module that runs a conformance suite.
+#[derive(Debug)]
+struct Run {
+    path: Vec<String>,
+    suite: String,
+}
+
+/// The folders of the conformance suites; what lies outside of them is about stores.
+const SUITES: &[&str] = &["coordinator", "provider"];
 
 /// All tests of the workspace.
 #[derive(Debug, Default)]
 pub(super) struct Index {
     tests: Vec<Test>,
-    /// Paths of the modules that run a conformance suite.
-    suites: Vec<Vec<String>>,
+    runs: Vec<Run>,
 }
 
 impl Index {
@@ -53,7 +62,7 @@ impl Index {
     /// Reads one file: `inner` is its path within the crate `name`.
     pub(super) fn add(&mut self, name: &str, file: &str, inner: &str, text: &str) {
         let base = module_path(name, inner);
-        let in_conformance = base.iter().any(|module| module == "conformance");
+        let suite = suite_of(&base);
         let code = source::code(text);
         let attributes = source::attributes(&code);
         let modules = inline_modules(&code);
@@ -62,7 +71,7 @@ impl Index {
             let function = source::word_at(&code, at + 3);
             let own: Vec<&str> = attributes_before(&code, at, &attributes);
             let is_test = own.iter().any(|attribute| source::is_test_function(attribute));
-            if function.is_empty() || !(is_test || in_conformance) {
+            if function.is_empty() || !(is_test || suite.is_some()) {
                 continue;
             }
             let line = source::line(&code, at);
@@ -76,10 +85,10 @@ impl Index {
                 line,
                 path,
                 promises,
-                is_case: in_conformance && !is_test,
+                suite: suite.filter(|_| !is_test),
             });
         }
-        self.suites.extend(suites(&code, &base, &modules));
+        self.runs.extend(runs(&code, &base, &modules));
     }
 
     /// Whether a test exists under a name that the document gives and says that it proves the promise.
@@ -129,9 +138,11 @@ impl Index {
             return true;
         }
         // A case of a suite, under the path of a module that runs the suite.
-        test.is_case
-            && test.path.last() == path.last()
-            && self.suites.iter().any(|suite| path.len() > suite.len() && path.starts_with(suite))
+        let runs_it = |suite: &str| {
+            let mut runs = self.runs.iter().filter(|run| run.suite == suite);
+            runs.any(|run| path.len() > run.path.len() && path.starts_with(&run.path))
+        };
+        test.path.last() == path.last() && test.suite.is_some_and(runs_it)
     }
 
     fn suggestion(&self, reference: &str) -> String {
@@ -209,16 +220,26 @@ fn claims(text: &str) -> Vec<Promise> {
     numbers.map(Promise::read).collect::<Option<Vec<_>>>().unwrap_or_default()
 }
 
-/// The paths of the modules of a file that invoke a conformance suite.
-fn suites(code: &str, base: &[String], modules: &[(usize, usize, String)]) -> Vec<Vec<String>> {
-    let calls = code.match_indices("conformance!").map(|(at, _)| at);
+/// The suite that the functions of a module are cases of.
+fn suite_of(path: &[String]) -> Option<&'static str> {
+    let inner = path.strip_prefix(&["botmesh_core".to_owned(), "conformance".to_owned()])?;
+    let named = SUITES.iter().find(|suite| inner.first().is_some_and(|module| module == *suite));
+    Some(named.copied().unwrap_or("store"))
+}
+
+/// The modules of a file that run a conformance suite, by a macro such as `store_conformance!`.
+fn runs(code: &str, base: &[String], modules: &[(usize, usize, String)]) -> Vec<Run> {
+    let calls = code.match_indices("_conformance!").map(|(at, _)| at);
     calls
         .map(|at| {
             let mut path = base.to_vec();
-            path.extend(
-                modules.iter().filter(|(from, to, _)| *from < at && at < *to).map(|m| m.2.clone()),
-            );
-            path
+            let around = modules.iter().filter(|(from, to, _)| *from < at && at < *to);
+            path.extend(around.map(|(_, _, module)| module.clone()));
+            let start = code[..at]
+                .bytes()
+                .rposition(|byte| !source::is_word(byte))
+                .map_or(0, |before| before + 1);
+            Run { path, suite: code[start..at].to_owned() }
         })
         .collect()
 }

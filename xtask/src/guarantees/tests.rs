@@ -23,6 +23,11 @@ const CASES: &str = "
 pub async fn strange_keys(fixture: &dyn Fixture) {}
 ";
 
+const COORDINATOR_CASES: &str = "
+/// C10: one leads.
+pub async fn one_leads(fixture: &dyn Fixture) {}
+";
+
 fn index() -> Index {
     let mut index = Index::default();
     index.add("botmesh-core", "crates/core/src/store/memory.rs", "src/store/memory.rs", TESTS);
@@ -31,6 +36,13 @@ fn index() -> Index {
         "crates/core/src/conformance/store.rs",
         "src/conformance/store.rs",
         CASES,
+    );
+    let coordinator = "conformance/coordinator/leading.rs";
+    index.add(
+        "botmesh-core",
+        &format!("crates/core/src/{coordinator}"),
+        &format!("src/{coordinator}"),
+        COORDINATOR_CASES,
     );
     let suite = "mod suite { botmesh_core::store_conformance!(Fixture); }";
     index.add(
@@ -91,6 +103,7 @@ fn a_test_that_is_missing_or_proves_something_else_is_named() {
         ),
         ("A1", "botmesh_core::store::memory::tests::not_a_test", "there is no test"),
         ("B4", "botmesh_redis_store::conformance::strange_keys", "there is no test"),
+        ("C10", "botmesh_sqlite_store::conformance::suite::one_leads", "there is no test"),
         ("B3", "botmesh_core::store::memory::one_writer_wins", "does not say that it proves B3"),
     ] {
         let kept = format!("- **{promise}** Something.\n  - test: `{test}`\n");
