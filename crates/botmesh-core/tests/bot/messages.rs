@@ -415,7 +415,7 @@ async fn a_context_acts_only_during_its_turn() {
     let world = World::new(move |bot| {
         let keep = keep.clone();
         bot.fallback(move |ctx| {
-            let kept = keep.send(ctx.clone());
+            let kept = keep.send(ctx);
             async move { Ok(kept?) }
         })
     })
