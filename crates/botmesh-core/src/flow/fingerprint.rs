@@ -113,3 +113,20 @@ impl Fnv {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{Fnv, OFFSET};
+
+    /// F2: the hash is the published FNV-1a.
+    #[test]
+    fn the_hash_is_fnv_1a() {
+        for (text, expected) in
+            [("", OFFSET), ("a", 0xaf63_dc4c_8601_ec8c), ("foobar", 0x8594_4171_f739_67e8)]
+        {
+            let mut hash = Fnv(OFFSET);
+            hash.bytes(text.as_bytes());
+            assert_eq!(hash.0, expected, "{text}");
+        }
+    }
+}

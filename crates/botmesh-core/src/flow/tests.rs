@@ -3,5 +3,8 @@
 mod answers;
 mod chat;
 mod checks;
+mod doing;
 mod machine;
 mod signup;
+mod stored;
+mod walks;

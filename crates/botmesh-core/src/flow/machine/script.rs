@@ -37,6 +37,11 @@ impl Machine<'_> {
         if let Some(why) = again {
             // The answer that was just held has been refused.
             self.run.position.answers.truncate(script.asked.saturating_sub(1) as usize);
+            // Counted here too, because the function's own count does not survive a restart.
+            self.run.attempts = self.run.attempts.saturating_add(1);
+            if question.attempts().is_some_and(|most| self.run.attempts >= most) {
+                return Ok(Outcome::Interrupt(ConversationEnded::TooManyAttempts));
+            }
             self.say_again(&question, why);
         } else {
             let asked = script.asked;

@@ -22,7 +22,7 @@ pub(super) struct Chat {
     /// Replaces the process after every step.
     dies_all_the_time: bool,
     said: Vec<String>,
-    buttons: Vec<(String, String)>,
+    pub(super) buttons: Vec<(String, String)>,
     /// What the run wants at last.
     pub(super) outcome: Option<Outcome>,
 }
