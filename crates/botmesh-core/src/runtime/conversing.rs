@@ -74,6 +74,8 @@ pub(super) struct Active {
     pub(super) wait: u32,
     pub(super) listener: Listener,
     pub(super) state: State,
+    /// The question that it waits on, where the platform could not be reached to ask it.
+    pub(super) unasked: Option<(Arc<Question>, WaitToken)>,
     /// The checkpoint that the store has of it.
     pub(super) stored: Option<Stored>,
     deadline: Option<TimerId>,
@@ -215,7 +217,17 @@ impl Conversations {
 
 impl Active {
     pub(super) const fn new(number: usize, run: u64, listener: Listener, state: State) -> Self {
-        Self { number, run, wait: 0, listener, state, stored: None, deadline: None, idle: None }
+        Self {
+            number,
+            run,
+            wait: 0,
+            listener,
+            state,
+            unasked: None,
+            stored: None,
+            deadline: None,
+            idle: None,
+        }
     }
 
     /// Begins another wait: the timers of the one before are disarmed.

@@ -9,6 +9,7 @@ use crate::coordination::TurnGuard;
 use crate::error::BotError;
 use crate::flow::{Effect, End, FlowDefinition, Input, Outcome, Persistence};
 use crate::message::Message;
+use crate::provider::SendError;
 
 /// Longer first answers of a `do_` step are asked for again after a restart.
 const MAX_ANSWER_BYTES: usize = 16 * 1024;
@@ -81,11 +82,14 @@ impl Runtime {
         active: &mut Active,
         input: Input,
     ) -> Result<Rest, BotError> {
-        let Active { listener, state, stored, .. } = active;
+        let Active { number, listener, state, stored, unasked, .. } = active;
         let State::Flow(flow_state) = state else { return Ok(Rest::Unmoved(None)) };
         let (run, script) = &mut **flow_state;
         let scene = Scene { runtime: self, guard, listener };
         let persistent = flow.persistence() == Persistence::Persistent;
+        if let Some((question, token)) = unasked.take() {
+            scene.say(question.to_reply(&token)).await?;
+        }
         let mut effects = Vec::new();
         let mut input = input;
         loop {
@@ -101,7 +105,16 @@ impl Runtime {
                         *stored =
                             Some(self.save_checkpoint(guard, &body, deadline, *stored).await?);
                     }
-                    say_all(&scene, &mut effects).await?;
+                    if let Err(error) = say_all(&scene, &mut effects).await {
+                        let later = error.downcast_ref::<SendError>().is_some_and(may_pass);
+                        if !later {
+                            return Err(error);
+                        }
+                        // The user has not seen the question: it is asked with the next message.
+                        self.conversation_failed(guard, *number, error);
+                        *unasked = Some((Arc::clone(&wait.question), wait.token));
+                        return Ok(Rest::Waits { fresh: wait.fresh, deadline, idle: wait.idle });
+                    }
                     if persistent && wait.fresh {
                         let body = flow.save(run, MAX_ANSWER_BYTES)?;
                         *stored =
@@ -127,7 +140,7 @@ impl Runtime {
                 Outcome::Finished(end) => {
                     say_all(&scene, &mut effects).await?;
                     if let End::Failed(error) = end {
-                        self.conversation_failed(guard, active.number, error);
+                        self.conversation_failed(guard, *number, error);
                     }
                     return Ok(Rest::Ended(run.take_unread()));
                 }
@@ -156,6 +169,11 @@ impl Runtime {
             };
         }
     }
+}
+
+/// Whether a send that failed so may succeed later.
+fn may_pass(error: &SendError) -> bool {
+    matches!(error, SendError::Provider(error) if error.is_transient())
 }
 
 async fn say_all(scene: &Scene<'_>, effects: &mut Vec<Effect>) -> Result<(), BotError> {

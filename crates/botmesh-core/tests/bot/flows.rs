@@ -192,9 +192,9 @@ async fn a_panicking_validator_ends_the_flow_with_an_event() {
     );
 }
 
-/// A question that could not be sent is asked again with the next message.
+/// A4, A5: a platform that refuses a question ends the flow with an event, and the chat goes on.
 #[tokio::test(start_paused = true)]
-async fn a_failing_send_is_an_event_and_does_not_block_the_chat() {
+async fn a_refused_send_is_an_event_and_does_not_block_the_chat() {
     use botmesh_core::provider::ProviderError;
     let mut world = World::new(bot).await;
     let mut ana = world.user("ana");
@@ -206,4 +206,20 @@ async fn a_failing_send_is_an_event_and_does_not_block_the_chat() {
     let errors = world.errors();
     assert!(errors[0].contains("too odd"), "{errors:?}");
     ana.says("hello").await.hears("new: hello");
+}
+
+/// A5: a question that did not reach the platform is asked with the next message, which answers
+/// it.
+#[tokio::test(start_paused = true)]
+async fn a_question_that_was_not_delivered_is_asked_with_the_next_message() {
+    use botmesh_core::provider::ProviderError;
+    let mut world = World::new(bot).await;
+    let mut ana = world.user("ana");
+    ana.says("/signup").await.hears("What is your name?");
+    let provider = botmesh_core::ProviderId::new("test").unwrap();
+    let source = "connection reset".into();
+    world.platform().fail_next_send(ProviderError::Unreachable { provider, source });
+    ana.says("Ana").await.hears_nothing();
+    assert_eq!(world.errors().len(), 1);
+    ana.says("36").await.hears("How old are you?").hears("Which city?");
 }
