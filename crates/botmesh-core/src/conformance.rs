@@ -38,6 +38,7 @@ pub mod document;
 pub mod fence;
 pub mod lock;
 mod macros;
+pub mod provider;
 mod samples;
 pub mod store;
 #[cfg(test)]
@@ -46,4 +47,7 @@ pub mod wake;
 
 pub use case::{CaseError, finish};
 pub use coordinator::{COORDINATOR_CASES, CoordinatorCase, CoordinatorFixture, Replica};
+pub use provider::{
+    Failure, PROVIDER_CASES, Played, ProviderCase, ProviderFixture, Received, ReceivedMessage,
+};
 pub use store::{CaseRun, STORE_CASES, StoreCase, StoreFixture};

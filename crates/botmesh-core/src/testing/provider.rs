@@ -247,7 +247,7 @@ impl TestProvider {
     /// Whether a bot is connected over this connection.
     #[must_use]
     pub fn is_connected(&self) -> bool {
-        self.connection.session.borrow().is_some()
+        open_session(&self.connection.session.borrow()).is_some()
     }
 
     async fn session(&self) -> Result<Session, ScriptError> {
@@ -256,10 +256,18 @@ impl TestProvider {
         let connected = async {
             // Both senders live as long as this connection.
             let _ = link.wait_for(|link| *link == Link::Up).await;
-            sessions.wait_for(Option::is_some).await.ok().and_then(|session| session.clone())
+            let session = sessions.wait_for(|session| open_session(session).is_some()).await;
+            session.ok().and_then(|session| open_session(&session).cloned())
         };
         let session = tokio::time::timeout(PATIENCE, connected).await;
         session.ok().flatten().ok_or(ScriptError::NotConnected)
+    }
+}
+
+const fn open_session(last: &Option<(u64, Option<Session>)>) -> Option<&Session> {
+    match last {
+        Some((_, Some(session))) => Some(session),
+        _ => None,
     }
 }
 

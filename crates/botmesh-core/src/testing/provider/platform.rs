@@ -26,7 +26,8 @@ pub(super) struct State {
 
 pub(super) struct Connection {
     pub(super) link: watch::Sender<Link>,
-    pub(super) session: watch::Sender<Option<Session>>,
+    /// The number of the last run, and its session until it ends.
+    pub(super) session: watch::Sender<Option<(u64, Option<Session>)>>,
     pub(super) faults: Mutex<Faults>,
 }
 

@@ -251,6 +251,20 @@ async fn cancelling_or_dropping_a_run_disconnects() {
     assert_eq!(*connected.state.borrow(), ConnectionState::Closed);
 }
 
+/// A11: the end of an old run does not take the session of a new one away.
+#[tokio::test(start_paused = true)]
+async fn an_old_run_that_ends_late_disturbs_no_new_one() {
+    let platform = TestProvider::new();
+    let old = connect(&platform);
+    platform.says(&platform.chat("ana"), "to the old").await.unwrap();
+    let new = connect(&platform);
+    tokio::task::yield_now().await;
+    old.cancel.cancel();
+    old.run.await.unwrap().unwrap();
+    platform.says(&platform.chat("ana"), "to the new").await.unwrap();
+    assert_eq!((old.bot.heard.lock().len(), new.bot.heard.lock().len()), (1, 1));
+}
+
 /// A8: what the platform is told to lack is an error or said in words.
 #[tokio::test(start_paused = true)]
 async fn capabilities_are_those_that_were_chosen() {

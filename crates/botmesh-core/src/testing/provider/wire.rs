@@ -61,12 +61,31 @@ impl TestProvider {
 }
 
 /// Takes the session away when the run ends or is dropped.
-struct Connected<'a>(&'a Connection, &'a Session);
+struct Connected<'a> {
+    connection: &'a Connection,
+    session: &'a Session,
+    run: u64,
+}
+
+impl<'a> Connected<'a> {
+    fn new(connection: &'a Connection, session: &'a Session) -> Self {
+        let mut run = 0;
+        connection.session.send_modify(|present| {
+            run = present.as_ref().map_or(0, |(last, _)| last + 1);
+            *present = Some((run, Some(session.clone())));
+        });
+        Self { connection, session, run }
+    }
+}
 
 impl Drop for Connected<'_> {
     fn drop(&mut self) {
-        self.0.session.send_replace(None);
-        self.1.set_state(ConnectionState::Closed);
+        self.connection.session.send_if_modified(|present| match present {
+            // A later run may have connected already.
+            Some((run, session)) if *run == self.run => session.take().is_some(),
+            _ => false,
+        });
+        self.session.set_state(ConnectionState::Closed);
     }
 }
 
@@ -82,8 +101,7 @@ impl Provider for TestProvider {
 
     async fn run(&self, session: Session) -> Result<(), ProviderError> {
         let mut link = self.connection.link.subscribe();
-        let _connected = Connected(&self.connection, &session);
-        self.connection.session.send_replace(Some(session.clone()));
+        let _connected = Connected::new(&self.connection, &session);
         loop {
             match &*link.borrow_and_update() {
                 Link::Up => session.set_state(ConnectionState::Open),
