@@ -291,7 +291,7 @@ async fn capabilities_are_those_that_were_chosen() {
     assert_eq!(found, [Media, Edit, Delete, React, Typing]);
 }
 
-/// G4: where the platform honours idempotency keys, a repeated send is one message.
+/// A11: where the platform honours idempotency keys, a repeated send is one message.
 #[tokio::test(start_paused = true)]
 async fn a_repeated_key_is_one_message_only_where_keys_are_honoured() {
     for honours in [true, false] {
