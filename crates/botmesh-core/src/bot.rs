@@ -239,7 +239,7 @@ impl Bot {
         problems.extend(settings::route_problems(&router, &providers));
         let mut definitions = Vec::new();
         for pending in conversations {
-            definitions.extend(pending.define(&mut problems));
+            definitions.extend(pending.define(&settings, &mut problems));
         }
         problems.extend(settings::name_problems(&definitions));
         let (errors, warnings) = Problem::split(problems);

@@ -2,6 +2,7 @@
 
 pub use crate::bot::{Bot, RunningBot, enter};
 pub use crate::error::BotError;
+pub use crate::flow::{Flow, flow, flow_from, form};
 pub use crate::matcher::{button, command, event, pattern, predicate};
 pub use crate::message::{Button, Content, Message, Reply};
 pub use crate::question::{Answer, Invalid, question};

@@ -126,7 +126,11 @@ impl PendingConversation {
     }
 
     /// Makes it a definition of the bot, or says what is wrong with it.
-    pub(super) fn define(self, problems: &mut Vec<Problem>) -> Option<Definition> {
+    pub(super) fn define(
+        self,
+        settings: &Settings,
+        problems: &mut Vec<Problem>,
+    ) -> Option<Definition> {
         let (setting, name) = match &self {
             Self::Function { name, .. } => (format!("Bot::conversation({name:?})"), *name),
             Self::Flow(flow) => (format!("Bot::flow({:?})", flow.name()), flow.name()),
@@ -141,8 +145,12 @@ impl PendingConversation {
         Some(match self {
             Self::Function { define, .. } => define(name),
             Self::Flow(flow) => {
-                let wrong = flow.problems(&Limits::default());
-                let told = |problem: FlowProblem| Problem::error(&*setting, chain(&problem));
+                let limits = Limits::default().timeout(settings.conversation_timeout);
+                let wrong = flow.problems(&limits);
+                let told = |problem: FlowProblem| match problem.is_warning() {
+                    true => Problem::warning(&*setting, chain(&problem)),
+                    false => Problem::error(&*setting, chain(&problem)),
+                };
                 problems.extend(wrong.into_iter().map(told));
                 Definition::Flow { name, flow }
             }

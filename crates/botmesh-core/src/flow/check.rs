@@ -14,12 +14,13 @@ pub(super) fn problems(plan: &Plan, limits: &Limits) -> Vec<Problem> {
         let problems = matcher.problems().into_iter();
         found.extend(problems.map(|source| Problem::Trigger { flow: name(plan), source }));
     }
-    check_flow(plan, limits, &mut found);
+    check_flow(plan, limits, limits.timeout.is_some(), &mut found);
     found
 }
 
-/// A flow or a sub-flow.
-fn check_flow(plan: &Plan, limits: &Limits, found: &mut Vec<Problem>) {
+/// A flow or a sub-flow. `timed` is whether what is around it limits its waits.
+fn check_flow(plan: &Plan, limits: &Limits, timed: bool, found: &mut Vec<Problem>) {
+    let timed = timed || plan.settings.timeout.is_some();
     found.extend(plan.mistakes.iter().cloned());
     if let Err(source) = ConversationName::new(&*plan.name) {
         found.push(Problem::Name { flow: name(plan), source });
@@ -29,9 +30,9 @@ fn check_flow(plan: &Plan, limits: &Limits, found: &mut Vec<Problem>) {
     }
     names(plan, found);
     ways(plan, found);
-    settings(plan, found);
+    settings(plan, timed, found);
     for (index, step) in plan.steps.iter().enumerate() {
-        check_step(plan, index, step, limits, found);
+        check_step(plan, index, step, limits, timed, found);
     }
 }
 
@@ -139,7 +140,7 @@ fn leads_to(plan: &Plan, from: usize, target: &Target) -> Option<usize> {
     }
 }
 
-fn settings(plan: &Plan, found: &mut Vec<Problem>) {
+fn settings(plan: &Plan, timed: bool, found: &mut Vec<Problem>) {
     let settings = &plan.settings;
     let idle = settings.idle.as_ref().map(|(after, _)| *after);
     let times = [("timeout", settings.timeout), ("idle", idle)];
@@ -166,16 +167,21 @@ fn settings(plan: &Plan, found: &mut Vec<Problem>) {
         found.extend(useless.map(|(setting, _)| Problem::NeverWaits { flow: name(plan), setting }));
         return;
     }
-    let any = |test: fn(&Question) -> bool| any_question(plan, &test);
-    if settings.on_timeout.is_some()
-        && settings.timeout.is_none()
-        && !any(|question| question.waits().is_some())
-    {
+    if settings.on_timeout.is_some() && !timed && !times_out(plan) {
         found.push(Problem::NeverTimesOut { flow: name(plan) });
     }
-    if settings.on_failure.is_some() && !any(|question| question.attempts().is_some()) {
+    if settings.on_failure.is_some() && !any_question(plan, &|asked| asked.attempts().is_some()) {
         found.push(Problem::NeverFails { flow: name(plan) });
     }
+}
+
+/// Whether some wait of the flow, or of one that it calls, is limited by itself.
+fn times_out(plan: &Plan) -> bool {
+    any_question(plan, &|question| question.waits().is_some())
+        || plan.steps.iter().any(|step| match step {
+            Step::Call { sub, .. } => sub.settings.timeout.is_some() || times_out(sub),
+            _ => false,
+        })
 }
 
 /// Whether the flow, or one that it calls, can wait for the user.
@@ -197,7 +203,14 @@ fn any_question(plan: &Plan, test: &impl Fn(&Question) -> bool) -> bool {
     })
 }
 
-fn check_step(plan: &Plan, index: usize, step: &Step, limits: &Limits, found: &mut Vec<Problem>) {
+fn check_step(
+    plan: &Plan,
+    index: usize,
+    step: &Step,
+    limits: &Limits,
+    timed: bool,
+    found: &mut Vec<Problem>,
+) {
     match step {
         Step::Ask(Ask { prompt: Prompt::Fixed(question), .. }) => {
             check_question(plan, index + 1, question, found);
@@ -211,7 +224,7 @@ fn check_step(plan: &Plan, index: usize, step: &Step, limits: &Limits, found: &m
                 let sub = name(sub);
                 found.push(Problem::SubFlowInMemory { flow: name(plan), sub });
             }
-            check_flow(sub, limits, found);
+            check_flow(sub, limits, timed, found);
         }
         _ => {}
     }

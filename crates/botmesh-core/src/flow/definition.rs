@@ -189,18 +189,28 @@ pub enum End {
 pub struct Limits {
     /// The longest that a step may hold a chat.
     pub settle: Duration,
+    /// How long the bot lets a question wait that does not say so itself; none for ever.
+    pub timeout: Option<Duration>,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { settle: Duration::from_secs(60) }
+        Self { settle: Duration::from_secs(60), timeout: None }
     }
 }
 
 impl Limits {
-    /// Limits with this `settle`.
+    /// Sets the longest that a step may hold a chat.
     #[must_use]
-    pub const fn settle(settle: Duration) -> Self {
-        Self { settle }
+    pub const fn settle(mut self, settle: Duration) -> Self {
+        self.settle = settle;
+        self
+    }
+
+    /// Sets how long the bot lets a question wait that does not say so itself.
+    #[must_use]
+    pub const fn timeout(mut self, timeout: Option<Duration>) -> Self {
+        self.timeout = timeout;
+        self
     }
 }

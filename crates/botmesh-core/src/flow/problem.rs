@@ -189,8 +189,7 @@ impl Problem {
     pub const fn is_warning(&self) -> bool {
         matches!(
             self,
-            Self::Unreachable { .. }
-                | Self::NeverWaits { .. }
+            Self::NeverWaits { .. }
                 | Self::NeverTimesOut { .. }
                 | Self::NeverFails { .. }
                 | Self::IdleAfterTimeout { .. }

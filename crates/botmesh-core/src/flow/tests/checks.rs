@@ -67,8 +67,10 @@ fn each_mistake_is_told_with_its_remedy() {
 /// A14: what merely has no effect is a warning, what goes wrong is an error.
 #[test]
 fn what_has_no_effect_is_a_warning() {
+    let useless = flow::<()>("f").say_text("x").cancellable().compile();
+    assert!(useless.problems(&Limits::default())[0].is_warning());
     let unreachable = base().end().say_text("x").compile().problems(&Limits::default());
-    assert!(unreachable[0].is_warning());
+    assert!(!unreachable[0].is_warning());
     let unknown = base().goto("x").compile().problems(&Limits::default());
     assert!(!unknown[0].is_warning());
 }
@@ -78,7 +80,7 @@ fn what_has_no_effect_is_a_warning() {
 fn the_longest_sleep_is_the_limit_given() {
     let flow = base().sleep(Duration::from_secs(30)).compile();
     assert_eq!(flow.problems(&Limits::default()), []);
-    let found = flow.problems(&Limits::settle(Duration::from_secs(10)));
+    let found = flow.problems(&Limits::default().settle(Duration::from_secs(10)));
     assert!(matches!(found[..], [Problem::SleepTooLong { .. }]));
 }
 
@@ -91,4 +93,24 @@ fn a_loop_that_waits_is_fine() {
     for flow in [asks, works, pauses] {
         assert_eq!(problems(flow), Vec::<String>::new());
     }
+}
+
+/// A14: a timeout may come from the question, the flow, what it calls, what calls it, or the bot.
+#[test]
+fn a_way_out_of_timeouts_is_used_wherever_the_timeout_comes_from() {
+    const SECOND: Duration = Duration::from_secs(1);
+    let late = |flow: Flow<()>| flow.end().label("late").end().on_timeout("late");
+    let asked = |sub: Flow<()>| flow::<()>("g").call(sub, |()| (), |(), ()| ());
+    for fine in [
+        late(base().timeout(SECOND)),
+        late(base().ask(question("?").timeout(SECOND), take)),
+        late(base().ask_with(|()| "?", take)),
+        late(asked(base().timeout(SECOND))),
+        asked(late(base())).timeout(SECOND),
+    ] {
+        assert_eq!(problems(fine), Vec::<String>::new());
+    }
+    let by_bot = Limits::default().timeout(Some(SECOND));
+    assert_eq!(late(base()).compile().problems(&by_bot), []);
+    assert!(problems(late(asked(base())))[0].contains("no wait of the flow"));
 }
