@@ -1,7 +1,6 @@
 use std::fmt;
 use std::future::{Future, IntoFuture};
 use std::pin::Pin;
-use std::sync::Arc;
 use std::time::Duration;
 
 use botmesh_core::store::{Store, StoreError};
@@ -85,7 +84,7 @@ impl RedisStoreBuilder {
     /// [`StoreError::Refused`] for a URL, a prefix or a time that cannot be used.
     pub fn build(self) -> Result<RedisStore, StoreError> {
         let (servers, space) = self.checked()?;
-        Ok(RedisStore::new(Arc::new(servers), space))
+        Ok(RedisStore::new(servers, space))
     }
 
     pub(crate) fn checked(self) -> Result<(Servers, Keyspace), StoreError> {

@@ -143,4 +143,15 @@ impl Fault {
             _ => StoreError::Backend { store: NAME, operation, source },
         }
     }
+
+    /// Whether the credentials or the permissions are wrong, which does not pass by itself.
+    pub(crate) fn is_forbidden(&self) -> bool {
+        self.error.kind() == ErrorKind::AuthenticationFailed
+            || matches!(self.code(), "WRONGPASS" | "NOAUTH" | "NOPERM")
+    }
+
+    /// The driver's error.
+    pub(crate) fn into_source(self) -> Box<dyn Error + Send + Sync> {
+        Box::new(self.error)
+    }
 }

@@ -85,6 +85,28 @@ impl Keyspace {
         format!("{}:l:{key}", self.head(key))
     }
 
+    /// The sessions of a bucket, a key's turn and its queue.
+    pub(crate) fn turn(&self, key: &str) -> [String; 3] {
+        let head = self.head(key);
+        let [turn, queue] = ["t", "q"].map(|kind| format!("{head}:co:{kind}:{key}"));
+        [format!("{head}:co:live"), turn, queue]
+    }
+
+    /// The sessions of each bucket.
+    pub(crate) fn sessions(&self) -> Vec<String> {
+        self.heads().map(|head| format!("{head}:co:live")).collect()
+    }
+
+    /// What the channels begin with on which the holders of tickets for `key` are woken.
+    pub(crate) fn channels_of(&self, key: &str) -> String {
+        format!("{}:co:w:", self.head(key))
+    }
+
+    /// The channels on which one incarnation is woken, one for each bucket.
+    pub(crate) fn channels(&self, incarnation: &str) -> Vec<String> {
+        self.heads().map(|head| format!("{head}:co:w:{incarnation}")).collect()
+    }
+
     /// What comes before the kind, for everything that belongs to `key`.
     fn head(&self, key: &str) -> String {
         self.bucket_head(self.bucket(key))
@@ -172,6 +194,8 @@ mod tests {
                         names.push((prefix, "users", key, space.document(Collection::Users, key)));
                         names.push((prefix, "c", key, space.checkpoint(key)[0].clone()));
                         names.push((prefix, "l", key, space.lock(key)));
+                        names.push((prefix, "t", key, space.turn(key)[1].clone()));
+                        names.push((prefix, "q", key, space.turn(key)[2].clone()));
                     }
                 }
                 for (at, one) in names.iter().enumerate() {
@@ -194,6 +218,11 @@ mod tests {
             let lock = space.lock(&key);
             prop_assert_eq!(hash_tag(&lock), &tag);
             prop_assert!(space.wakes().contains(&wakes));
+            let [sessions, turn, queue] = space.turn(&key);
+            for name in [&sessions, &turn, &queue, &space.channels_of(&key)] {
+                prop_assert_eq!(hash_tag(name), &tag);
+            }
+            prop_assert_eq!(&space.sessions()[usize::from(space.bucket(&key))], &sessions);
         }
     }
 }

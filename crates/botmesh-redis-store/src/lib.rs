@@ -3,6 +3,7 @@
 mod argument;
 mod builder;
 mod checkpoint;
+mod coordinator;
 mod document;
 mod error;
 mod keys;
@@ -15,4 +16,5 @@ mod servers;
 mod store;
 
 pub use builder::RedisStoreBuilder;
+pub use coordinator::{RedisCoordinator, RedisCoordinatorBuilder};
 pub use store::RedisStore;

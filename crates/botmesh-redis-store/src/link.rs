@@ -1,104 +1,161 @@
 use std::fmt;
-use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::PoisonError;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use futures_util::FutureExt as _;
+use futures_util::future::{BoxFuture, Shared};
+use redis::aio::ConnectionLike;
 use redis::cluster_routing::{MultipleNodeRoutingInfo, RoutingInfo};
-use redis::{Cmd, FromRedisValue, PushInfo, RedisError, Value};
-use tokio::sync::mpsc::UnboundedSender;
+use redis::{Cmd, ErrorKind, FromRedisValue, PushInfo, RedisError, RedisResult, Value};
+use tokio::runtime::Handle;
+use tokio::sync::mpsc::UnboundedReceiver;
 
 use crate::error::Fault;
 use crate::script::Script;
+use crate::server::run_of;
 use crate::servers::{Connection, Servers};
 
 /// One shared connection that is opened when it is needed, and again after it broke. With
 /// Sentinel, opening also finds out who the master is now.
-pub(crate) struct Link {
-    servers: Arc<Servers>,
-    pushes: Option<UnboundedSender<PushInfo>>,
-    open: Mutex<Option<Open>>,
-    /// Held by the one that opens; says how the last attempt ended.
-    opening: tokio::sync::Mutex<Option<RedisError>>,
-    attempts: AtomicU64,
+///
+/// It is opened by a task of its own: a caller that gives up does not interrupt it.
+pub(crate) struct Link(Arc<Inner>);
+
+struct Inner {
+    servers: Servers,
+    kind: Kind,
+    state: Mutex<State>,
+    generations: AtomicU64,
 }
 
-/// A connection with the number of the attempt that opened it.
+/// What a connection is for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Commands that come as they come.
+    Plain,
+    /// Scripts that must know on which run of a server they are executed.
+    Identified,
+    /// As `Identified`, and it receives messages.
+    Listening,
+}
+
+#[derive(Default)]
+struct State {
+    open: Option<Open>,
+    opening: Option<Shared<BoxFuture<'static, RedisResult<Open>>>>,
+    /// Where connections live; the caller's runtime otherwise.
+    runtime: Option<Handle>,
+}
+
+/// A connection with its number.
 #[derive(Clone)]
-struct Open {
-    generation: u64,
-    connection: Connection,
+pub(crate) struct Open {
+    pub(crate) generation: u64,
+    pub(crate) connection: Connection,
+    /// Names the run of the server; empty where each script finds out.
+    run: Arc<str>,
+    /// The messages of this connection, to be taken once.
+    messages: Arc<Mutex<Option<UnboundedReceiver<PushInfo>>>>,
+}
+
+impl Open {
+    pub(crate) fn take_messages(&self) -> Option<UnboundedReceiver<PushInfo>> {
+        self.messages.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    async fn run<C>(command: &Cmd, connection: &mut C) -> RedisResult<Value>
+    where
+        C: ConnectionLike,
+    {
+        command.query_async(connection).await
+    }
 }
 
 impl Link {
-    pub(crate) fn new(servers: Arc<Servers>, pushes: Option<UnboundedSender<PushInfo>>) -> Self {
-        let (open, opening) = (Mutex::new(None), tokio::sync::Mutex::new(None));
-        Self { servers, pushes, open, opening, attempts: AtomicU64::new(0) }
+    pub(crate) fn new(servers: Servers, kind: Kind) -> Self {
+        let (state, generations) = (Mutex::default(), AtomicU64::new(0));
+        Self(Arc::new(Inner { servers, kind, state, generations }))
     }
 
-    fn present(&self) -> Option<Open> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn replace(&self, open: Option<Open>) {
-        *self.open.lock().unwrap_or_else(PoisonError::into_inner) = open;
+    /// Makes later connections live on the caller's runtime, whoever needs them first. One that
+    /// lives on another is given up.
+    pub(crate) fn settle_here(&self) {
+        let Ok(here) = Handle::try_current() else { return };
+        let mut state = self.state();
+        if state.runtime.as_ref().is_none_or(|runtime| runtime.id() != here.id()) {
+            *state = State { runtime: Some(here), ..State::default() };
+        }
+    }
+
+    /// Where connections live, if that was settled.
+    pub(crate) fn runtime(&self) -> Option<Handle> {
+        self.state().runtime.clone()
     }
 
     /// Forgets the connection of `generation`, so that the next command opens another one.
-    fn discard(&self, generation: u64) {
-        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        if open.as_ref().is_some_and(|open| open.generation == generation) {
-            *open = None;
+    pub(crate) fn discard(&self, generation: u64) {
+        let mut state = self.state();
+        if state.open.as_ref().is_some_and(|open| open.generation == generation) {
+            state.open = None;
         }
     }
 
-    async fn connection(&self) -> Result<Open, Fault> {
-        if let Some(open) = self.present() {
-            return Ok(open);
-        }
-        let before = self.attempts.load(Ordering::Acquire);
-        let mut last = self.opening.lock().await;
-        if let Some(open) = self.present() {
-            return Ok(open);
-        }
-        // Whoever waited while another one tried in vain shares that result.
-        if self.attempts.load(Ordering::Acquire) > before
-            && let Some(error) = &*last
-        {
-            return Err(Fault::unsent(error.clone()));
-        }
-        let opened = self.servers.open(self.pushes.as_ref()).await;
-        let generation = self.attempts.fetch_add(1, Ordering::AcqRel) + 1;
-        match opened {
-            Ok(connection) => {
-                *last = None;
-                let open = Open { generation, connection };
-                self.replace(Some(open.clone()));
-                Ok(open)
+    /// Closes the connection; the next command opens another one.
+    pub(crate) fn close(&self) {
+        self.state().open = None;
+    }
+
+    /// The connection, opened if there is none.
+    pub(crate) async fn connection(&self) -> Result<Open, Fault> {
+        let opening = {
+            let mut state = self.state();
+            if let Some(open) = &state.open {
+                return Ok(open.clone());
             }
-            Err(error) => {
-                *last = Some(error.clone());
-                Err(Fault::unsent(error))
+            // Callers share an attempt that is under way, but not one that has failed.
+            match &state.opening {
+                Some(opening) if opening.peek().is_none() => opening.clone(),
+                _ => {
+                    let runtime = state.runtime.clone().unwrap_or_else(Handle::current);
+                    let opened = runtime.spawn(Arc::clone(&self.0).open());
+                    let opening = opened
+                        .map(|opened| {
+                            let gone = |_| (ErrorKind::Io, "the runtime has stopped").into();
+                            opened.map_err(gone).flatten()
+                        })
+                        .boxed()
+                        .shared();
+                    state.opening.insert(opening).clone()
+                }
             }
-        }
+        };
+        opening.await.map_err(Fault::unsent)
     }
 
     /// Sends one command once.
     pub(crate) async fn run(&self, command: &Cmd) -> Result<Value, Fault> {
-        let Open { generation, connection } = self.connection().await?;
-        let answered = match connection {
-            Connection::Node(mut node) => command.query_async(&mut node).await,
-            Connection::Cluster(mut cluster) => command.query_async(&mut cluster).await,
+        let open = self.connection().await?;
+        self.run_on(&open, command).await
+    }
+
+    async fn run_on(&self, open: &Open, command: &Cmd) -> Result<Value, Fault> {
+        let answered = match open.connection.clone() {
+            Connection::Node(mut node) => Open::run(command, &mut node).await,
+            Connection::Cluster(mut cluster) => Open::run(command, &mut cluster).await,
         };
-        self.settle(generation, answered)
+        self.settle(open, answered)
     }
 
     /// Sends one command to every master; the answers come in no order.
-    pub(crate) async fn run_everywhere(&self, command: &Cmd) -> Result<Vec<Value>, Fault> {
-        let Open { generation, connection } = self.connection().await?;
-        let answered = match connection {
+    async fn run_everywhere(&self, command: &Cmd) -> Result<Vec<Value>, Fault> {
+        let open = self.connection().await?;
+        let answered = match open.connection.clone() {
             Connection::Node(mut node) => {
-                command.query_async(&mut node).await.map(|value| vec![value])
+                Open::run(command, &mut node).await.map(|value| vec![value])
             }
             Connection::Cluster(mut cluster) => {
                 let everywhere =
@@ -111,14 +168,17 @@ impl Link {
                 })
             }
         };
-        self.settle(generation, answered)
+        self.settle(&open, answered)
     }
 
-    fn settle<T>(&self, generation: u64, answered: Result<T, RedisError>) -> Result<T, Fault> {
+    /// Gives up a connection that is broken.
+    pub(crate) fn settle<T>(&self, open: &Open, answered: RedisResult<T>) -> Result<T, Fault> {
         answered.map_err(|error| {
             let fault = Fault::sent(error);
-            if fault.needs_another_connection() {
-                self.discard(generation);
+            // A cluster's connection replaces what is broken within it.
+            let is_node = matches!(open.connection, Connection::Node(_));
+            if is_node && fault.needs_another_connection() {
+                self.discard(open.generation);
             }
             fault
         })
@@ -131,9 +191,33 @@ impl Link {
         keys: &[&str],
         arguments: &[&[u8]],
     ) -> Result<Value, Fault> {
-        match self.run(&script.by_digest(keys, arguments)).await {
+        let open = self.connection().await?;
+        self.evaluate_on(&open, script, keys, arguments).await
+    }
+
+    /// As `evaluate`; the first argument is the run of the server that executes it.
+    pub(crate) async fn evaluate_identified(
+        &self,
+        script: &Script,
+        keys: &[&str],
+        arguments: &[&[u8]],
+    ) -> Result<Value, Fault> {
+        let open = self.connection().await?;
+        let run: &[u8] = open.run.as_bytes();
+        let arguments: Vec<&[u8]> = std::iter::once(run).chain(arguments.iter().copied()).collect();
+        self.evaluate_on(&open, script, keys, &arguments).await
+    }
+
+    async fn evaluate_on(
+        &self,
+        open: &Open,
+        script: &Script,
+        keys: &[&str],
+        arguments: &[&[u8]],
+    ) -> Result<Value, Fault> {
+        match self.run_on(open, &script.by_digest(keys, arguments)).await {
             Err(fault) if fault.is_unknown_script() => {
-                self.run(&script.by_text(keys, arguments)).await
+                self.run_on(open, &script.by_text(keys, arguments)).await
             }
             answered => answered,
         }
@@ -147,11 +231,34 @@ impl Link {
     }
 }
 
+impl Inner {
+    async fn open(self: Arc<Self>) -> RedisResult<Open> {
+        let generation = self.generations.fetch_add(1, Ordering::Relaxed) + 1;
+        let listens = self.kind == Kind::Listening;
+        let (sender, receiver) = tokio::sync::mpsc::unbounded_channel();
+        let sender = listens.then_some(&sender);
+        let connection = self.servers.open(sender, self.kind == Kind::Plain).await?;
+        let run = match &connection {
+            Connection::Node(node) if self.kind != Kind::Plain => {
+                let mut about = redis::cmd("INFO");
+                about.arg("server");
+                run_of(&about.query_async::<String>(&mut node.clone()).await?)?
+            }
+            _ => String::new(),
+        };
+        let messages = Arc::new(Mutex::new(listens.then_some(receiver)));
+        let open = Open { generation, connection, run: run.into(), messages };
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.open = Some(open.clone());
+        Ok(open)
+    }
+}
+
 impl fmt::Debug for Link {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Link")
-            .field("servers", &self.servers)
-            .field("open", &self.present().is_some())
+            .field("servers", &self.0.servers)
+            .field("open", &self.state().open.is_some())
             .finish_non_exhaustive()
     }
 }

@@ -50,26 +50,32 @@ macro_rules! writing {
     };
 }
 
+/// A script over documents, checkpoints or locks.
+macro_rules! storing {
+    ($($file:literal),+) => {
+        writing!("script/clock.lua", "script/numbers.lua", "script/revisions.lua", $($file),+)
+    };
+}
+
 pub(crate) static PREPARE: Script = writing!("script/prepare.lua");
 
-pub(crate) static DOCUMENT_SAVE: Script = writing!("script/clock.lua", "script/document_save.lua");
-pub(crate) static DOCUMENT_REMOVE: Script =
-    writing!("script/clock.lua", "script/document_remove.lua");
+pub(crate) static DOCUMENT_SAVE: Script = storing!("script/document_save.lua");
+pub(crate) static DOCUMENT_REMOVE: Script = storing!("script/document_remove.lua");
 
 pub(crate) static CHECKPOINT_LOAD: Script = Script::new(concat!(
     "#!lua flags=no-writes\n",
     include_str!("script/clock.lua"),
+    include_str!("script/numbers.lua"),
     include_str!("script/checkpoint_load.lua")
 ));
 pub(crate) static CHECKPOINT_SET: Script =
-    writing!("script/clock.lua", "script/checkpoint.lua", "script/checkpoint_set.lua");
+    storing!("script/checkpoint.lua", "script/checkpoint_set.lua");
 pub(crate) static CHECKPOINT_CLEAR: Script =
-    writing!("script/clock.lua", "script/checkpoint.lua", "script/checkpoint_clear.lua");
+    storing!("script/checkpoint.lua", "script/checkpoint_clear.lua");
 pub(crate) static CHECKPOINT_ADOPT: Script =
-    writing!("script/clock.lua", "script/checkpoint.lua", "script/checkpoint_adopt.lua");
-pub(crate) static CHECKPOINT_WAKES: Script =
-    writing!("script/clock.lua", "script/checkpoint_wakes.lua");
+    storing!("script/checkpoint.lua", "script/checkpoint_adopt.lua");
+pub(crate) static CHECKPOINT_WAKES: Script = storing!("script/checkpoint_wakes.lua");
 
-pub(crate) static LOCK_ACQUIRE: Script = writing!("script/clock.lua", "script/lock_acquire.lua");
-pub(crate) static LOCK_RENEW: Script = writing!("script/clock.lua", "script/lock_renew.lua");
-pub(crate) static LOCK_RELEASE: Script = writing!("script/clock.lua", "script/lock_release.lua");
+pub(crate) static LOCK_ACQUIRE: Script = storing!("script/lock_acquire.lua");
+pub(crate) static LOCK_RENEW: Script = storing!("script/lock_renew.lua");
+pub(crate) static LOCK_RELEASE: Script = storing!("script/lock_release.lua");

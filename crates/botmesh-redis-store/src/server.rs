@@ -1,9 +1,22 @@
 //! What a server says of itself, and whether it fits.
 
 use botmesh_core::store::StoreError;
+use redis::{ErrorKind, RedisResult};
 
 use crate::error::{IS_A_CLUSTER, IS_A_REPLICA, refused};
 use crate::keys::Layout;
+
+/// Names the run of a server, from the answer of `INFO server`.
+pub(crate) fn run_of(information: &str) -> RedisResult<String> {
+    match field(information, "run_id") {
+        Some(run) => Ok(run.to_owned()),
+        None => Err((ErrorKind::UnexpectedReturnType, "INFO names no run_id").into()),
+    }
+}
+
+fn field<'a>(information: &'a str, name: &str) -> Option<&'a str> {
+    information.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':')).map(str::trim)
+}
 
 /// The oldest version whose scripts say beforehand whether they write, and which has shard channels.
 const OLDEST: (u32, u32) = (7, 0);
@@ -23,9 +36,7 @@ pub(crate) struct ServerInfo {
 impl ServerInfo {
     /// Reads the answer of `INFO`.
     pub(crate) fn read(text: &str) -> Self {
-        let field = |name: &str| {
-            text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':')).map(str::trim)
-        };
+        let field = |name: &str| field(text, name);
         let version_text = field("redis_version").unwrap_or("unknown").to_owned();
         let mut numbers = version_text.split('.').map(|part| part.parse().unwrap_or(0));
         let version = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));

@@ -11,7 +11,7 @@ use tokio::time::Instant;
 use crate::RedisStoreBuilder;
 use crate::error::{Fault, NAME, corrupt, refused};
 use crate::keys::{Keyspace, Layout};
-use crate::link::Link;
+use crate::link::{Kind, Link};
 use crate::reply;
 use crate::script::{PREPARE, Script};
 use crate::server::ServerInfo;
@@ -32,7 +32,7 @@ pub struct RedisStore {
 }
 
 struct Inner {
-    servers: Arc<Servers>,
+    servers: Servers,
     space: Keyspace,
     link: Link,
     durable: AtomicBool,
@@ -74,8 +74,8 @@ impl RedisStore {
         RedisStoreBuilder::new(Servers::cluster(nodes))
     }
 
-    pub(crate) fn new(servers: Arc<Servers>, space: Keyspace) -> Self {
-        let link = Link::new(Arc::clone(&servers), None);
+    pub(crate) fn new(servers: Servers, space: Keyspace) -> Self {
+        let link = Link::new(servers.clone(), Kind::Plain);
         let mut mark = uuid::Uuid::new_v4().simple().to_string();
         mark.truncate(16);
         let inner = Inner {
@@ -98,6 +98,10 @@ impl RedisStore {
 
     pub(crate) fn space(&self) -> &Keyspace {
         &self.inner.space
+    }
+
+    pub(crate) fn servers(&self) -> &Servers {
+        &self.inner.servers
     }
 
     /// A mark that no other request has: by it a repeated request is recognised.

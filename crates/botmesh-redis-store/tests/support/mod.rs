@@ -2,6 +2,7 @@
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
 pub(crate) mod proxy;
+pub(crate) mod turnstile;
 
 use std::net::TcpListener;
 use std::os::unix::process::CommandExt as _;
@@ -14,6 +15,12 @@ use botmesh_redis_store::{RedisStore, RedisStoreBuilder};
 /// A store on the single server.
 pub(crate) fn single() -> Option<RedisStoreBuilder> {
     Some(RedisStore::connect(std::env::var("BOTMESH_TEST_REDIS_URL").ok()?))
+}
+
+/// The port of the single server.
+pub(crate) fn single_port() -> Option<u16> {
+    let url = std::env::var("BOTMESH_TEST_REDIS_URL").ok()?;
+    url.rsplit_once(':')?.1.trim_end_matches('/').parse().ok()
 }
 
 /// A store on the master that the sentinels know.

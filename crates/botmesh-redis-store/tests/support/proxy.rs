@@ -1,23 +1,39 @@
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
 
-/// A TCP proxy that can lose answers: the server has executed what was asked, and the caller
-/// never hears of it.
+/// A TCP proxy before a server. It can lose answers, after the server has executed what was asked;
+/// lose messages, and nothing else; and stop all traffic.
+#[derive(Debug, Clone)]
 pub(crate) struct Proxy {
     port: u16,
-    to_lose: Arc<AtomicUsize>,
+    faults: Arc<Faults>,
+}
+
+#[derive(Debug)]
+struct Faults {
+    answers_to_lose: AtomicUsize,
+    loses_messages: AtomicBool,
+    flows: watch::Sender<bool>,
+    cuts: watch::Sender<u64>,
 }
 
 impl Proxy {
     pub(crate) async fn start(server: u16) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
-        let to_lose = Arc::new(AtomicUsize::new(0));
-        tokio::spawn(accept(listener, server, Arc::clone(&to_lose)));
-        Self { port, to_lose }
+        let faults = Faults {
+            answers_to_lose: AtomicUsize::new(0),
+            loses_messages: AtomicBool::new(false),
+            flows: watch::Sender::new(true),
+            cuts: watch::Sender::new(0),
+        };
+        let faults = Arc::new(faults);
+        tokio::spawn(accept(listener, server, Arc::clone(&faults)));
+        Self { port, faults }
     }
 
     pub(crate) fn url(&self) -> String {
@@ -26,38 +42,111 @@ impl Proxy {
 
     /// Cuts the connection instead of passing the next answer on.
     pub(crate) fn lose_next_answer(&self) {
-        self.to_lose.fetch_add(1, Ordering::SeqCst);
+        self.faults.answers_to_lose.fetch_add(1, Ordering::SeqCst);
     }
 
     /// Whether no answer is to be lost any more.
     pub(crate) fn has_lost_all(&self) -> bool {
-        self.to_lose.load(Ordering::SeqCst) == 0
+        self.faults.answers_to_lose.load(Ordering::SeqCst) == 0
+    }
+
+    /// Loses the messages of subscriptions from now on.
+    pub(crate) fn lose_messages(&self) {
+        self.faults.loses_messages.store(true, Ordering::SeqCst);
+    }
+
+    /// Stops all traffic, or lets it flow again.
+    pub(crate) fn freeze(&self, frozen: bool) {
+        self.faults.flows.send_replace(!frozen);
+    }
+
+    /// Cuts all connections.
+    pub(crate) fn cut(&self) {
+        self.faults.cuts.send_modify(|cuts| *cuts += 1);
     }
 }
 
-async fn accept(listener: TcpListener, server: u16, to_lose: Arc<AtomicUsize>) {
+async fn accept(listener: TcpListener, server: u16, faults: Arc<Faults>) {
     while let Ok((client, _)) = listener.accept().await {
         let Ok(server) = TcpStream::connect(("127.0.0.1", server)).await else { continue };
-        let to_lose = Arc::clone(&to_lose);
+        let (client, server) = (client.into_split(), server.into_split());
+        let faults = Arc::clone(&faults);
         tokio::spawn(async move {
-            let (mut from_client, mut to_client) = client.into_split();
-            let (mut from_server, mut to_server) = server.into_split();
-            let up = tokio::io::copy(&mut from_client, &mut to_server);
-            let down = async {
-                let mut buffer = [0; 65536];
-                while let Ok(length @ 1..) = from_server.read(&mut buffer).await {
-                    let lose = to_lose.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| {
-                        left.checked_sub(1)
-                    });
-                    if lose.is_ok() || to_client.write_all(&buffer[..length]).await.is_err() {
-                        break;
-                    }
-                }
-            };
+            let mut cut = faults.cuts.subscribe();
             tokio::select! {
-                _ = up => {}
-                () = down => {}
+                () = pass_on(client.0, server.1, &faults) => {}
+                () = pass_back(server.0, client.1, &faults) => {}
+                _ = cut.changed() => {}
             }
         });
     }
+}
+
+async fn flowing(faults: &Faults) {
+    let mut flows = faults.flows.subscribe();
+    let _ = flows.wait_for(|flows| *flows).await;
+}
+
+async fn pass_on(
+    mut from: impl AsyncRead + Unpin,
+    mut to: impl AsyncWrite + Unpin,
+    faults: &Faults,
+) {
+    let mut buffer = [0; 65536];
+    while let Ok(length @ 1..) = from.read(&mut buffer).await {
+        flowing(faults).await;
+        if to.write_all(&buffer[..length]).await.is_err() {
+            break;
+        }
+    }
+}
+
+async fn pass_back(
+    mut from: impl AsyncRead + Unpin,
+    mut to: impl AsyncWrite + Unpin,
+    faults: &Faults,
+) {
+    let mut waiting = Vec::new();
+    let mut buffer = [0; 65536];
+    while let Ok(length @ 1..) = from.read(&mut buffer).await {
+        flowing(faults).await;
+        waiting.extend_from_slice(&buffer[..length]);
+        while let Some(length) = frame(&waiting) {
+            let frame: Vec<u8> = waiting.drain(..length).collect();
+            if faults.loses_messages.load(Ordering::SeqCst) && is_message(&frame) {
+                continue;
+            }
+            let losing = &faults.answers_to_lose;
+            let lose =
+                losing.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1));
+            if lose.is_ok() || to.write_all(&frame).await.is_err() {
+                return;
+            }
+        }
+    }
+}
+
+fn is_message(frame: &[u8]) -> bool {
+    frame.first() == Some(&b'>') && frame.windows(7).any(|word| word == b"message")
+}
+
+/// The length of the first frame of RESP3, once it is complete.
+fn frame(bytes: &[u8]) -> Option<usize> {
+    let line = bytes.windows(2).position(|pair| pair == b"\r\n")?;
+    let count = || std::str::from_utf8(&bytes[1..line]).ok()?.parse::<i64>().ok();
+    let mut length = line + 2;
+    let parts = match bytes[0] {
+        b'$' | b'=' | b'!' => {
+            length += usize::try_from(count()?).map_or(0, |count| count + 2);
+            0
+        }
+        b'*' | b'~' | b'>' => count()?.max(0),
+        b'%' => count()? * 2,
+        b'|' => count()? * 2 + 1,
+        _ => 0,
+    };
+    for _ in 0..parts {
+        length += frame(bytes.get(length..)?)?;
+    }
+    (length <= bytes.len()).then_some(length)
 }

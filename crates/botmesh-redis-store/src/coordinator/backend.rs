@@ -1,0 +1,141 @@
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use async_trait::async_trait;
+use botmesh_core::coordination::client::{Backend, BackendError, PushSink};
+use botmesh_core::coordination::transition::{Limits, Operation, Reply};
+use botmesh_core::id::IncarnationId;
+use tokio::runtime::Handle;
+
+use super::ear::Ear;
+use super::scripts::SCRIPTS;
+use super::sessions::Sessions;
+use super::wire::{Call, decode, encode};
+use crate::error::{Fault, NAME};
+use crate::keys::{Keyspace, Layout};
+use crate::link::{Kind, Link};
+use crate::servers::Servers;
+
+/// Carries the operations of a coordinator to the scripts.
+#[derive(Debug)]
+pub(super) struct RedisBackend {
+    pub(super) space: Keyspace,
+    limits: Limits,
+    /// Turns and their wake-ups.
+    link: Arc<Link>,
+    /// Heartbeats only, so that they never wait behind turns.
+    heartbeats: Link,
+    ear: Ear,
+    pub(super) sessions: Sessions,
+    /// Whether it has worked before: then what is refused now may pass.
+    has_worked: AtomicBool,
+}
+
+impl RedisBackend {
+    pub(super) fn new(servers: &Servers, space: Keyspace, limits: Limits) -> Self {
+        Self {
+            space,
+            limits,
+            link: Arc::new(Link::new(servers.clone(), Kind::Listening)),
+            heartbeats: Link::new(servers.clone(), Kind::Identified),
+            ear: Ear::default(),
+            sessions: Sessions::default(),
+            has_worked: AtomicBool::new(false),
+        }
+    }
+
+    /// Makes the traffic of turns live on the caller's runtime.
+    pub(super) fn settle_here(&self) {
+        self.link.settle_here();
+    }
+
+    /// Closes all connections, as when the process is killed.
+    pub(super) fn abandon(&self) {
+        self.ear.close();
+        self.link.close();
+        self.heartbeats.close();
+    }
+
+    async fn execute(&self, operation: &Operation, link: &Link) -> Result<Reply, BackendError> {
+        let Some(call) = encode(operation, &self.space, &self.limits, &SCRIPTS) else {
+            return Err(BackendError::Unfit(format!("{} is not known", operation.name())));
+        };
+        let reply = match (&call.keys, self.space.layout()) {
+            (Some(keys), Layout::Single) => self.call(link, &call, keys).await,
+            (None, Layout::Single) => self.call(link, &call, &self.space.sessions()).await,
+            (Some(keys), Layout::Cluster) => {
+                let bucket =
+                    usize::from(self.space.bucket(operation.key().map_or("", |key| key.as_str())));
+                self.enter(bucket, link).await?;
+                self.call(link, &call, keys).await
+            }
+            (None, Layout::Cluster) => self.everywhere(operation, link, &call).await,
+        }?;
+        self.has_worked.store(true, Ordering::Relaxed);
+        Ok(reply)
+    }
+
+    /// Executes one call.
+    pub(super) async fn call(
+        &self,
+        link: &Link,
+        call: &Call,
+        keys: &[String],
+    ) -> Result<Reply, BackendError> {
+        let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
+        let arguments: Vec<&[u8]> = call.arguments.iter().map(String::as_bytes).collect();
+        let answer = link.evaluate_identified(call.script, &keys, &arguments).await;
+        let answer = answer.map_err(|fault| self.explain(fault))?;
+        decode(answer).map_err(|error| BackendError::Unknown(Box::new(error)))
+    }
+
+    fn explain(&self, fault: Fault) -> BackendError {
+        if fault.is_forbidden()
+            && !self.has_worked.load(Ordering::Relaxed)
+            && let Some(reason) = fault.remedy()
+        {
+            return BackendError::Unfit(reason);
+        }
+        match fault.is_unexecuted() {
+            true => BackendError::Refused(fault.into_source()),
+            false => BackendError::Unknown(fault.into_source()),
+        }
+    }
+
+    pub(super) fn encode(&self, operation: &Operation) -> Option<Call> {
+        encode(operation, &self.space, &self.limits, &SCRIPTS)
+    }
+}
+
+#[async_trait]
+impl Backend for RedisBackend {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    async fn send(&self, operation: &Operation) -> Result<Reply, BackendError> {
+        self.execute(operation, &self.link).await
+    }
+
+    async fn renew(&self, operation: &Operation) -> Result<Reply, BackendError> {
+        self.execute(operation, &self.heartbeats).await
+    }
+
+    async fn listen(
+        &self,
+        incarnation: &IncarnationId,
+        pushes: PushSink,
+    ) -> Result<(), BackendError> {
+        // The keeper calls this first, on the thread where it renews.
+        self.heartbeats.settle_here();
+        let runtime = self.link.runtime().unwrap_or_else(Handle::current);
+        let channels = self.space.channels(incarnation.as_str());
+        let link = Arc::clone(&self.link);
+        let begun = self.ear.listen(&runtime, link, channels, incarnation.clone(), pushes);
+        begun.await.map_err(|fault| self.explain(fault))
+    }
+
+    async fn close(&self) {
+        self.abandon();
+    }
+}

@@ -1,0 +1,88 @@
+-- ARGV: 9 R to reserve, A to attempt, P to poll, 10 epoch, 11 how many tickets may wait. Answers
+-- 7 granted, 8 queued, 9 busy, 10 full, 11 superseded, 12 no session or 13 stale.
+local how, ticket = ARGV[9], ARGV[4]
+
+local function granted()
+  return { 7, fence, previous_fence, previous }
+end
+
+if not own or own_expires <= now then
+  return { 12 }
+end
+if how ~= 'P' and tonumber(ARGV[10]) < own_epoch then
+  return { 13 }
+end
+if holder == ticket then
+  return granted()
+end
+local grace = math.max(0, grace_until - now)
+local waiting = 0
+if waits then
+  waiting = redis.call('LLEN', KEYS[3])
+end
+if holder == '' and waiting == 0 then
+  if how == 'P' then
+    return { 11 }
+  end
+  if grace == 0 then
+    waits = false
+    grant(ticket)
+    keep(ARGV[5])
+    return granted()
+  end
+  if how == 'A' then
+    return { 9, grace }
+  end
+end
+
+-- Makes sure that the ticket waits, unless it only attempts.
+local place = waiting
+if how ~= 'A' then
+  place = waiting > 0 and redis.call('LPOS', KEYS[3], ticket)
+  if not place then
+    if how == 'P' then
+      return { 11 }
+    end
+    if waiting >= tonumber(ARGV[11]) then
+      return { 10, waiting }
+    end
+    if not waits then
+      -- What an expired record may have left.
+      redis.call('DEL', KEYS[3])
+    end
+    place = redis.call('RPUSH', KEYS[3], ticket) - 1
+    waits = true
+  end
+end
+
+local function wait(remaining)
+  keep(ARGV[5])
+  if how == 'A' then
+    return { 9, remaining }
+  end
+  return { 8, place - popped + (holder == '' and 0 or 1), remaining }
+end
+
+if grace > 0 then
+  return wait(grace)
+end
+if holder ~= '' then
+  local remaining = judge(incarnation_of(holder))
+  if remaining then
+    return wait(remaining)
+  end
+  vacate()
+end
+local following, lease = next_ticket()
+if following and following ~= ticket then
+  grant(following)
+  local reply = wait(lease)
+  wake(following)
+  return reply
+end
+if following or how == 'A' then
+  grant(ticket)
+  keep(ARGV[5])
+  return granted()
+end
+return wait(0)

@@ -1,0 +1,2 @@
+-- For tests: the time is told.
+local now = tonumber(ARGV[#ARGV])

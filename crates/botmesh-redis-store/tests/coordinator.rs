@@ -1,0 +1,109 @@
+//! The suite of coordinators on a single server, on the master that Sentinel names and on a
+//! cluster.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
+
+mod support;
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use botmesh_core::ReplicaId;
+use botmesh_core::conformance::coordinator::{CoordinatorFixture, Replica};
+use botmesh_core::coordination::{Coordinator, CoordinatorSettings};
+use botmesh_redis_store::{RedisCoordinator, RedisStore, RedisStoreBuilder};
+use support::proxy::Proxy;
+use support::turnstile::{Pass, pass};
+
+#[derive(Debug)]
+struct Fixture {
+    store: fn() -> Option<RedisStoreBuilder>,
+    /// Each replica gets a proxy of its own before a single server.
+    proxied: bool,
+    _pass: Pass,
+}
+
+impl Fixture {
+    fn single() -> Self {
+        Self { store: support::single, proxied: true, _pass: pass(8) }
+    }
+
+    fn sentinel() -> Self {
+        Self { store: support::sentinel, proxied: false, _pass: pass(8) }
+    }
+
+    fn cluster() -> Self {
+        // A replica has a session in each of 128 buckets.
+        Self { store: support::cluster, proxied: false, _pass: pass(3) }
+    }
+}
+
+#[derive(Debug)]
+struct RedisReplica {
+    coordinator: RedisCoordinator,
+    proxy: Option<Proxy>,
+}
+
+#[async_trait]
+impl CoordinatorFixture for Fixture {
+    async fn open(
+        &self,
+        prefix: &str,
+        replica: ReplicaId,
+        settings: CoordinatorSettings,
+    ) -> Option<Arc<dyn Replica>> {
+        let mut store = (self.store)()?;
+        let mut proxy = None;
+        if self.proxied {
+            let started = Proxy::start(support::single_port()?).await;
+            store = RedisStore::connect(started.url());
+            proxy = Some(started);
+        }
+        let builder = RedisCoordinator::through(store.prefix(prefix));
+        let coordinator = builder.replica_id(replica).settings(settings).build().unwrap();
+        Some(Arc::new(RedisReplica { coordinator, proxy }))
+    }
+}
+
+#[async_trait]
+impl Replica for RedisReplica {
+    fn coordinator(&self) -> &dyn Coordinator {
+        &self.coordinator
+    }
+
+    async fn crash(&self) {
+        self.coordinator.abandon();
+    }
+
+    async fn freeze(&self) -> bool {
+        self.proxy.as_ref().is_some_and(|proxy| {
+            proxy.freeze(true);
+            true
+        })
+    }
+
+    async fn thaw(&self) {
+        if let Some(proxy) = &self.proxy {
+            proxy.freeze(false);
+        }
+    }
+
+    async fn lose_pushes(&self) -> bool {
+        self.proxy.as_ref().is_some_and(|proxy| {
+            proxy.lose_messages();
+            true
+        })
+    }
+}
+
+mod single {
+    botmesh_core::coordinator_conformance!(super::Fixture::single());
+}
+
+mod sentinel {
+    botmesh_core::coordinator_conformance!(super::Fixture::sentinel());
+}
+
+mod cluster {
+    botmesh_core::coordinator_conformance!(super::Fixture::cluster());
+}
