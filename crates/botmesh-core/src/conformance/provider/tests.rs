@@ -48,7 +48,7 @@ async fn the_same_provider_without_a_flaw_fails_no_case() {
     assert_eq!(failed_by(Flaw::None).await, BTreeSet::new());
 }
 
-/// Every case can fail: for each there is a provider that it catches.
+/// I6: every case of the suite can fail: for each there is a provider that it catches.
 #[tokio::test(start_paused = true)]
 async fn every_case_catches_some_provider() {
     let mut caught = BTreeSet::new();
