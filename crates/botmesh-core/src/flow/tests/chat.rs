@@ -115,6 +115,10 @@ impl Chat {
         self
     }
 
+    pub(super) fn restored(&self, body: &str) -> Run {
+        self.flow.restore(body).unwrap()
+    }
+
     pub(super) fn saved(&self) -> String {
         self.flow.save(&self.run, 16 * 1024).unwrap()
     }

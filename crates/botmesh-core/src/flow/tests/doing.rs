@@ -227,3 +227,23 @@ fn a_message_that_nobody_read_is_handed_back() {
     assert_eq!(chat.run.take_unread().unwrap().body(), Some("hello"));
     assert!(chat.run.take_unread().is_none());
 }
+
+/// F7: a function that was answered and did not wait again has not asked when its answer is too
+/// long to keep, so it asks again.
+#[test]
+fn a_function_whose_answer_was_not_kept_asks_again() {
+    let rests = flow::<()>("rests")
+        .do_(|c| async move {
+            let name = c.ask("Name?").await?.text()?;
+            c.resume_after(Duration::from_secs(60)).await?;
+            c.say(format!("{name}!")).await
+        })
+        .persistent()
+        .compile();
+    let resting = Chat::enter(rests.clone()).says("Ana").hears(["Name?"]);
+    let body = rests.save(&resting.run, 0).unwrap();
+    let mut restored = Chat::new(rests, false);
+    restored.run = restored.restored(&body);
+    restored.give(Input::Woken).hears(["Name?"]).says("Eva").give(Input::Woken).hears(["Eva!"]);
+    resting.restarts().give(Input::Woken).give(Input::Woken).hears(["Ana!"]);
+}
