@@ -1,0 +1,12 @@
+//! Model check of the transition function of coordination: explores what replicas, a lossy
+//! network, time and a failing backend can do together.
+//!
+//! `cargo test` explores a part. In full it is run by
+//! `cargo test --profile model -p botmesh-core --features testing --test model`, and with
+//! `BOTMESH_MODEL_STATES=50000000` for a night.
+
+mod healing;
+mod protocol;
+mod runs;
+mod watching;
+mod world;
