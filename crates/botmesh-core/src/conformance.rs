@@ -34,6 +34,7 @@
 mod case;
 pub mod checkpoint;
 pub mod coordinator;
+pub mod differential;
 pub mod document;
 pub mod fence;
 pub mod lock;

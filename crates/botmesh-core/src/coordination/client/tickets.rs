@@ -279,3 +279,6 @@ fn leave(
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
