@@ -70,11 +70,12 @@ pub(super) const ABSENT: &str = "the backend is absent";
 
 /// Fails the case unless the condition holds.
 macro_rules! ensure {
-    ($condition:expr, $($message:tt)+) => {
-        if !$condition {
+    ($condition:expr, $($message:tt)+) => {{
+        let holds: bool = $condition;
+        if !holds {
             return Err($crate::conformance::CaseError::Violation(format!($($message)+)));
         }
-    };
+    }};
 }
 
 /// Fails the case unless both are equal.
