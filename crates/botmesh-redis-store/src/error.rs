@@ -72,6 +72,7 @@ impl Fault {
             ErrorKind::Io
                 | ErrorKind::Parse
                 | ErrorKind::AuthenticationFailed
+                | ErrorKind::ClusterConnectionNotFound
                 | ErrorKind::Server(ServerErrorKind::ReadOnly | ServerErrorKind::MasterDown)
         )
     }

@@ -1,6 +1,7 @@
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use futures_util::future::{BoxFuture, Shared};
@@ -9,11 +10,16 @@ use redis::cluster_routing::{MultipleNodeRoutingInfo, RoutingInfo};
 use redis::{Cmd, ErrorKind, FromRedisValue, PushInfo, RedisError, RedisResult, Value};
 use tokio::runtime::Handle;
 use tokio::sync::mpsc::UnboundedReceiver;
+use tokio::sync::watch;
+use tokio::time::Instant;
 
 use crate::error::Fault;
 use crate::script::Script;
 use crate::server::run_of;
 use crate::servers::{Connection, Servers};
+
+/// How long a connection to a cluster is kept at least.
+const RESPITE: Duration = Duration::from_secs(1);
 
 /// One shared connection that is opened when it is needed, and again after it broke. With
 /// Sentinel, opening also finds out who the master is now.
@@ -26,6 +32,8 @@ struct Inner {
     kind: Kind,
     state: Mutex<State>,
     generations: AtomicU64,
+    /// The last connection that was given up.
+    discarded: watch::Sender<u64>,
 }
 
 /// What a connection is for.
@@ -52,6 +60,7 @@ struct State {
 pub(crate) struct Open {
     pub(crate) generation: u64,
     pub(crate) connection: Connection,
+    since: Instant,
     /// Names the run of the server; empty where each script finds out.
     run: Arc<str>,
     /// The messages of this connection, to be taken once.
@@ -74,7 +83,8 @@ impl Open {
 impl Link {
     pub(crate) fn new(servers: Servers, kind: Kind) -> Self {
         let (state, generations) = (Mutex::default(), AtomicU64::new(0));
-        Self(Arc::new(Inner { servers, kind, state, generations }))
+        let discarded = watch::Sender::new(0);
+        Self(Arc::new(Inner { servers, kind, state, generations, discarded }))
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -101,7 +111,16 @@ impl Link {
         let mut state = self.state();
         if state.open.as_ref().is_some_and(|open| open.generation == generation) {
             state.open = None;
+            self.0.discarded.send_replace(generation);
         }
+    }
+
+    /// Waits until the connection of `generation` was given up. Whoever only listens on it would
+    /// not notice that it stands still.
+    pub(crate) async fn discarded(&self, generation: u64) {
+        let mut discarded = self.0.discarded.subscribe();
+        // The sender lives as long as `self`.
+        let _ = discarded.wait_for(|discarded| *discarded >= generation).await;
     }
 
     /// Closes the connection; the next command opens another one.
@@ -175,9 +194,10 @@ impl Link {
     pub(crate) fn settle<T>(&self, open: &Open, answered: RedisResult<T>) -> Result<T, Fault> {
         answered.map_err(|error| {
             let fault = Fault::sent(error);
-            // A cluster's connection replaces what is broken within it.
-            let is_node = matches!(open.connection, Connection::Node(_));
-            if is_node && fault.needs_another_connection() {
+            // A cluster's connection replaces what is broken within it, but does not find back when
+            // all of it was away; the other nodes must not suffer too often from one.
+            let is_cluster = matches!(open.connection, Connection::Cluster(_));
+            if fault.needs_another_connection() && (!is_cluster || open.since.elapsed() > RESPITE) {
                 self.discard(open.generation);
             }
             fault
@@ -247,7 +267,8 @@ impl Inner {
             _ => String::new(),
         };
         let messages = Arc::new(Mutex::new(listens.then_some(receiver)));
-        let open = Open { generation, connection, run: run.into(), messages };
+        let since = Instant::now();
+        let open = Open { generation, connection, since, run: run.into(), messages };
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.open = Some(open.clone());
         Ok(open)

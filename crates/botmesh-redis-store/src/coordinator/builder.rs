@@ -1,3 +1,5 @@
+use std::time::Duration;
+
 use botmesh_core::coordination::CoordinatorSettings;
 use botmesh_core::coordination::client::CoordinatorClient;
 use botmesh_core::coordination::transition::Limits;
@@ -7,6 +9,9 @@ use botmesh_core::store::StoreError;
 use super::RedisCoordinator;
 use super::backend::RedisBackend;
 use crate::{RedisStore, RedisStoreBuilder};
+
+/// The shortest time after which a connection without an answer counts as broken.
+const LEAST_RESPONSE: Duration = Duration::from_millis(100);
 
 /// Builds a [`RedisCoordinator`].
 #[derive(Debug)]
@@ -69,7 +74,7 @@ impl RedisCoordinatorBuilder {
         };
         let mut servers = store.servers().clone();
         // A connection that stands still must be replaced before the lease ends.
-        servers.response = servers.response.min(self.settings.lease() / 4);
+        servers.response = servers.response.min((self.settings.lease() / 4).max(LEAST_RESPONSE));
         let limits = Limits::from(&self.settings);
         let backend = RedisBackend::new(&servers, store.space().clone(), limits);
         let mut client =

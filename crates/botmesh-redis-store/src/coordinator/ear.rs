@@ -1,7 +1,7 @@
 //! Receives the wake-ups of one incarnation.
 
 use std::ops::ControlFlow;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use botmesh_core::coordination::client::PushSink;
@@ -17,7 +17,6 @@ use super::wire::read_wakeup;
 use crate::error::Fault;
 use crate::link::{Link, Open};
 use crate::servers::Connection;
-use std::sync::Arc;
 
 /// The shortest and the longest pause before listening is tried again.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(10), Duration::from_secs(1));
@@ -131,6 +130,7 @@ impl Listening {
                         return;
                     }
                 },
+                () = self.link.discarded(open.generation) => return,
                 () = again => *pause = (*pause * 2).min(PAUSES.1),
             }
         }

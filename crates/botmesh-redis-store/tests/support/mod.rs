@@ -2,6 +2,7 @@
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
 pub(crate) mod proxy;
+pub(crate) mod replica;
 pub(crate) mod turnstile;
 
 use std::net::TcpListener;
@@ -49,6 +50,8 @@ pub(crate) fn skip() {
 pub(crate) struct PrivateServer {
     program: PathBuf,
     pub(crate) port: u16,
+    /// Read before the arguments.
+    file: Option<String>,
     arguments: Vec<String>,
     directory: tempfile::TempDir,
     process: Option<Child>,
@@ -57,17 +60,56 @@ pub(crate) struct PrivateServer {
 impl PrivateServer {
     /// Starts a server; none when the program is not installed.
     pub(crate) fn start(arguments: &[&str]) -> Option<Self> {
+        let mut server = Self::described(arguments)?;
+        server.start_again();
+        Some(server)
+    }
+
+    /// Starts a sentinel that watches a master alone.
+    pub(crate) fn start_sentinel(master: u16, name: &str) -> Option<Self> {
+        let mut server = Self::described(&["--sentinel"])?;
+        let file = server.directory.path().join("sentinel.conf");
+        let text = format!(
+            "sentinel monitor {name} 127.0.0.1 {master} 1\n\
+             sentinel down-after-milliseconds {name} 500\n\
+             sentinel failover-timeout {name} 5000\n"
+        );
+        std::fs::write(&file, text).unwrap();
+        server.file = Some(file.display().to_string());
+        server.start_again();
+        Some(server)
+    }
+
+    /// Starts a cluster of one node, which has all slots.
+    pub(crate) async fn start_cluster(arguments: &[&str]) -> Option<Self> {
+        let bus = free_port().to_string();
+        let own = ["--cluster-enabled", "yes", "--cluster-port", &bus];
+        let server = Self::start(&[&own, arguments].concat())?;
+        let mut behind = server.connection().await;
+        let mut slots = redis::cmd("CLUSTER");
+        slots.arg(&["ADDSLOTSRANGE", "0", "16383"]).exec_async(&mut behind).await.unwrap();
+        let deadline = Instant::now() + Duration::from_secs(20);
+        loop {
+            let mut state = redis::cmd("CLUSTER");
+            let state: String = state.arg("INFO").query_async(&mut behind).await.unwrap();
+            if state.contains("cluster_state:ok") {
+                return Some(server);
+            }
+            assert!(Instant::now() < deadline, "the cluster is not complete: {state}");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+
+    fn described(arguments: &[&str]) -> Option<Self> {
         let program = ["redis-server", "redis-check-rdb"].iter().find_map(|name| find(name))?;
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-        let mut server = Self {
+        Some(Self {
             program,
-            port,
+            port: free_port(),
+            file: None,
             arguments: arguments.iter().map(|word| (*word).to_owned()).collect(),
             directory: tempfile::tempdir().unwrap(),
             process: None,
-        };
-        server.start_again();
-        Some(server)
+        })
     }
 
     pub(crate) fn url(&self) -> String {
@@ -84,7 +126,10 @@ impl PrivateServer {
         let mut command = Command::new(&self.program);
         // The checker of Debian's `redis-tools` is the server under another name.
         command.arg0("redis-server");
-        command.args(["--port", &port, "--bind", "127.0.0.1", "--save", ""]);
+        command.args(&self.file).args(["--port", &port, "--bind", "127.0.0.1"]);
+        if self.file.is_none() {
+            command.args(["--save", ""]);
+        }
         command.args(&self.arguments).arg("--dir").arg(self.directory.path());
         let started = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn();
         self.process = Some(started.unwrap());
@@ -113,6 +158,10 @@ impl Drop for PrivateServer {
     fn drop(&mut self) {
         self.kill();
     }
+}
+
+fn free_port() -> u16 {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
 fn find(program: &str) -> Option<PathBuf> {

@@ -1,0 +1,38 @@
+use std::time::Duration;
+
+use botmesh_core::coordination::{
+    AcquireTurn, ChatTurn, Coordinator as _, CoordinatorSettings, Ticket,
+};
+use botmesh_core::{ChatKey, ReplicaId};
+use botmesh_redis_store::{RedisCoordinator, RedisStoreBuilder};
+
+/// The lease of the replicas of a test.
+pub(crate) const LEASE: Duration = Duration::from_millis(1500);
+
+/// A replica that is not yet started.
+pub(crate) fn replica_with(store: RedisStoreBuilder, lease: Duration) -> RedisCoordinator {
+    let settings = CoordinatorSettings::builder().lease(lease).build().unwrap();
+    let id = ReplicaId::new("twin").unwrap();
+    RedisCoordinator::through(store).replica_id(id).settings(settings).build().unwrap()
+}
+
+/// A started replica. All have the same id, which must not matter.
+pub(crate) async fn replica(store: RedisStoreBuilder) -> RedisCoordinator {
+    let replica = replica_with(store, LEASE);
+    replica.start().await.unwrap();
+    replica
+}
+
+pub(crate) fn chat(name: &str) -> ChatKey {
+    ChatKey::decode(&format!("suite:{name}")).unwrap()
+}
+
+/// Waits for the turn of a ticket.
+pub(crate) async fn acquire(replica: &RedisCoordinator, ticket: Ticket) -> ChatTurn {
+    replica.acquire_turn(ticket, AcquireTurn::new()).await.unwrap()
+}
+
+/// Reserves and waits.
+pub(crate) async fn take(replica: &RedisCoordinator, name: &str) -> ChatTurn {
+    acquire(replica, replica.reserve(&chat(name)).await.unwrap()).await
+}
