@@ -160,7 +160,8 @@ impl Drop for PrivateServer {
     }
 }
 
-fn free_port() -> u16 {
+/// A port that nobody listens on.
+pub(crate) fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
