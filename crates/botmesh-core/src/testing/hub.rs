@@ -187,3 +187,6 @@ impl fmt::Debug for MemoryCoordinationHub {
             .finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests;
