@@ -140,11 +140,11 @@ impl Script {
         Ok(match kind % 16 {
             0 => Operation::Register { incarnation, lease: LEASE },
             1 => {
-                self.epochs[usize::from(replica)] += u32::from(what % 3 == 0);
+                self.epochs[usize::from(replica)] += u32::from(what.is_multiple_of(3));
                 let epoch = self.epochs[usize::from(replica)];
                 Operation::Heartbeat { incarnation, epoch, age: Duration::ZERO }
             }
-            2 if what % 4 == 0 => Operation::Stop { incarnation },
+            2 if what.is_multiple_of(4) => Operation::Stop { incarnation },
             2 | 3 => Operation::Attempt { key, ticket, epoch },
             _ => Operation::Reserve { key, ticket, epoch },
         })
