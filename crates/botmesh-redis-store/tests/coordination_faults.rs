@@ -47,8 +47,8 @@ async fn replicas(server: &PrivateServer) -> Vec<Arc<RedisCoordinator>> {
     replicas
 }
 
-/// C3: connections that are cut and scripts that are forgotten lose no turn, double none and
-/// change no order, and C2: although all replicas have the same id.
+/// C3: connections that are cut and scripts that are forgotten lose no turn and double none.
+/// C2: although all replicas have the same id.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn cut_connections_and_forgotten_scripts_cost_no_turn() {
     let Some(server) = PrivateServer::start(&[]) else { return support::skip() };
@@ -194,7 +194,8 @@ async fn a_restart_with_data_takes_no_turn_from_its_holder() {
 }
 
 /// C6: after a restart that lost the data, whoever held a turn has given it up before another one
-/// gets it, and C9: its fence is higher.
+/// gets it.
+/// C9: the fence of the next turn is higher all the same.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_restart_without_data_grants_nothing_beside_an_old_holder() {
     let Some(mut server) = PrivateServer::start(&[]) else { return support::skip() };

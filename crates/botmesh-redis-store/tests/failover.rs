@@ -42,8 +42,9 @@ async fn says(server: &PrivateServer, words: &[&str], wanted: &str) {
     }
 }
 
-/// C12: after a fail-over of Sentinel replicas coordinate through the new master, C6: where nothing
-/// is granted beside what the old one granted, and B7: the store goes on there too.
+/// C12: after a fail-over of Sentinel replicas coordinate through the new master.
+/// C6: nothing is granted there beside what the old one granted.
+/// B7: the store goes on there too.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_new_master_is_found_and_grants_nothing_beside_an_old_holder() {
     let common = ["--repl-diskless-sync-delay", "0"];

@@ -2,8 +2,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_trait::async_trait;
+use botmesh_core::coordination::CoordinationKey;
 use botmesh_core::coordination::client::{Backend, BackendError, PushSink};
-use botmesh_core::coordination::transition::{Limits, Operation, Reply};
+use botmesh_core::coordination::transition::{Limits, Operation, Reply, TicketId};
 use botmesh_core::id::IncarnationId;
 use tokio::runtime::Handle;
 
@@ -64,9 +65,10 @@ impl RedisBackend {
             (Some(keys), Layout::Single) => self.call(link, &call, keys).await,
             (None, Layout::Single) => self.call(link, &call, &self.space.sessions()).await,
             (Some(keys), Layout::Cluster) => {
-                let bucket =
-                    usize::from(self.space.bucket(operation.key().map_or("", |key| key.as_str())));
-                self.enter(bucket, link).await?;
+                if let Some((key, ticket)) = asks(operation) {
+                    let bucket = usize::from(self.space.bucket(key.as_str()));
+                    self.enter(&ticket.incarnation, bucket, link).await?;
+                }
                 self.call(link, &call, keys).await
             }
             (None, Layout::Cluster) => self.everywhere(operation, link, &call).await,
@@ -137,5 +139,15 @@ impl Backend for RedisBackend {
 
     async fn close(&self) {
         self.abandon();
+    }
+}
+
+/// What is asked for by an operation that needs a session.
+const fn asks(operation: &Operation) -> Option<(&CoordinationKey, &TicketId)> {
+    match operation {
+        Operation::Reserve { key, ticket, .. }
+        | Operation::Attempt { key, ticket, .. }
+        | Operation::Poll { key, ticket } => Some((key, ticket)),
+        _ => None,
     }
 }

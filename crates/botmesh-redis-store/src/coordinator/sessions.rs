@@ -1,6 +1,6 @@
 //! On a cluster: one session in each bucket, which live and die together.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -13,21 +13,64 @@ use super::backend::RedisBackend;
 use super::wire::Call;
 use crate::link::Link;
 
-/// In which buckets the present incarnation has a session.
+/// In which buckets incarnations have a session: the present one, and those that were not yet
+/// stopped.
 #[derive(Debug, Default)]
-pub(super) struct Sessions(Mutex<Entered>);
+pub(super) struct Sessions(Mutex<HashMap<IncarnationId, Entered>>);
 
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 struct Entered {
-    incarnation: Option<IncarnationId>,
     lease: Duration,
     epoch: u32,
     buckets: BTreeSet<usize>,
 }
 
+type Replies = Vec<(usize, Result<Reply, BackendError>)>;
+
 impl Sessions {
-    fn entered(&self) -> MutexGuard<'_, Entered> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<IncarnationId, Entered>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// In which buckets a session is to be renewed.
+    fn renewed(&self, incarnation: &IncarnationId, epoch: u32) -> Vec<usize> {
+        let mut sessions = self.lock();
+        let Some(entered) = sessions.get_mut(incarnation) else { return Vec::new() };
+        entered.epoch = entered.epoch.max(epoch);
+        entered.buckets.iter().copied().collect()
+    }
+
+    /// A part of the cluster may be away: its buckets are entered when they are needed.
+    fn registered(
+        &self,
+        incarnation: &IncarnationId,
+        lease: Duration,
+        replies: Replies,
+    ) -> Result<Reply, BackendError> {
+        let mut buckets = BTreeSet::new();
+        let mut failure = None;
+        for (bucket, reply) in replies {
+            match reply {
+                Ok(Reply::Registered) => drop(buckets.insert(bucket)),
+                Ok(reply) => return Ok(reply),
+                Err(unfit @ BackendError::Unfit(_)) => return Err(unfit),
+                Err(error) => failure = Some(error),
+            }
+        }
+        match failure {
+            Some(error) if buckets.is_empty() => Err(error),
+            _ => {
+                let entered = Entered { lease, epoch: 0, buckets };
+                self.lock().insert(incarnation.clone(), entered);
+                Ok(Reply::Registered)
+            }
+        }
+    }
+
+    /// The session that is missing in a bucket.
+    fn missing(&self, incarnation: &IncarnationId, bucket: usize) -> Option<Entered> {
+        let sessions = self.lock();
+        sessions.get(incarnation).filter(|entered| !entered.buckets.contains(&bucket)).cloned()
     }
 }
 
@@ -40,72 +83,46 @@ impl RedisBackend {
         call: &Call,
     ) -> Result<Reply, BackendError> {
         let all = self.space.sessions();
-        let chosen: Vec<usize> = match operation {
-            Operation::Register { incarnation, lease } => {
-                *self.sessions.entered() = Entered {
-                    incarnation: Some(incarnation.clone()),
-                    lease: *lease,
-                    ..Entered::default()
-                };
-                (0..all.len()).collect()
-            }
+        let chosen = match operation {
             Operation::Heartbeat { incarnation, epoch, .. } => {
-                let mut entered = self.sessions.entered();
-                if entered.incarnation.as_ref() != Some(incarnation) {
-                    return Ok(Reply::Expired);
-                }
-                entered.epoch = entered.epoch.max(*epoch);
-                entered.buckets.iter().copied().collect()
+                self.sessions.renewed(incarnation, *epoch)
             }
             _ => (0..all.len()).collect(),
         };
         let calls = chosen.iter().map(|bucket| self.call(link, call, &all[*bucket..=*bucket]));
-        let replies: Vec<_> = chosen.iter().copied().zip(join_all(calls).await).collect();
+        let replies = chosen.iter().copied().zip(join_all(calls).await).collect();
         match operation {
-            Operation::Register { incarnation, .. } => self.registered(incarnation, replies),
-            _ => combine(replies),
+            Operation::Register { incarnation, lease } => {
+                self.sessions.registered(incarnation, *lease, replies)
+            }
+            Operation::Heartbeat { incarnation, .. } => {
+                let reply = combine(replies, Reply::Expired)?;
+                if reply == Reply::Expired {
+                    self.sessions.lock().remove(incarnation);
+                }
+                Ok(reply)
+            }
+            Operation::Stop { incarnation } => {
+                self.sessions.lock().remove(incarnation);
+                combine(replies, Reply::Stopped)
+            }
+            _ => combine(replies, Reply::NoSession),
         }
     }
 
-    /// A part of the cluster may be away: its buckets are entered when they are needed.
-    fn registered(
+    /// Makes sure that an incarnation which has sessions has one in this bucket.
+    pub(super) async fn enter(
         &self,
         incarnation: &IncarnationId,
-        replies: Vec<(usize, Result<Reply, BackendError>)>,
-    ) -> Result<Reply, BackendError> {
-        let mut entered = self.sessions.entered();
-        let mut failure = None;
-        for (bucket, reply) in replies {
-            match reply {
-                Ok(Reply::Registered) if entered.incarnation.as_ref() == Some(incarnation) => {
-                    entered.buckets.insert(bucket);
-                }
-                Ok(reply) => return Ok(reply),
-                Err(unfit @ BackendError::Unfit(_)) => return Err(unfit),
-                Err(error) => failure = Some(error),
-            }
-        }
-        match failure {
-            Some(error) if entered.buckets.is_empty() => Err(error),
-            _ => Ok(Reply::Registered),
-        }
-    }
-
-    /// Makes sure that the present incarnation has a session in a bucket.
-    pub(super) async fn enter(&self, bucket: usize, link: &Link) -> Result<(), BackendError> {
-        let (incarnation, lease, epoch) = {
-            let entered = self.sessions.entered();
-            match &entered.incarnation {
-                Some(incarnation) if !entered.buckets.contains(&bucket) => {
-                    (incarnation.clone(), entered.lease, entered.epoch)
-                }
-                _ => return Ok(()),
-            }
+        bucket: usize,
+        link: &Link,
+    ) -> Result<(), BackendError> {
+        let Some(Entered { lease, epoch, .. }) = self.sessions.missing(incarnation, bucket) else {
+            return Ok(());
         };
         let all = self.space.sessions();
-        let keys = &all[bucket..=bucket];
-        let register = Operation::Register { incarnation: incarnation.clone(), lease };
-        let mut operations = vec![register];
+        let incarnation = incarnation.clone();
+        let mut operations = vec![Operation::Register { incarnation: incarnation.clone(), lease }];
         if epoch > 0 {
             let (incarnation, age) = (incarnation.clone(), Duration::ZERO);
             operations.push(Operation::Heartbeat { incarnation, epoch, age });
@@ -113,20 +130,19 @@ impl RedisBackend {
         for operation in operations {
             if let Some(call) = self.encode(&operation) {
                 // A duplicate is our own, whose answer was lost.
-                self.call(link, &call, keys).await?;
+                self.call(link, &call, &all[bucket..=bucket]).await?;
             }
         }
-        let mut entered = self.sessions.entered();
-        if entered.incarnation.as_ref() == Some(&incarnation) {
+        if let Some(entered) = self.sessions.lock().get_mut(&incarnation) {
             entered.buckets.insert(bucket);
         }
         Ok(())
     }
 }
 
-/// One answer for all buckets: what is lost in one is lost.
-fn combine(replies: Vec<(usize, Result<Reply, BackendError>)>) -> Result<Reply, BackendError> {
-    let mut answer = Reply::Stopped;
+/// One answer for all buckets, `none` when there are none: what is lost in one is lost.
+fn combine(replies: Replies, none: Reply) -> Result<Reply, BackendError> {
+    let mut answer = none;
     let mut failure: Option<BackendError> = None;
     for (_, reply) in replies {
         match reply {

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use botmesh_core::LeaderName;
+use botmesh_core::conformance::differential;
 use botmesh_core::coordination::CoordinationKey;
 use botmesh_core::coordination::transition::{
     At, Ledger, Limits, Operation, Outcome, Reply, ServerTime, TicketId, step,
@@ -15,6 +16,7 @@ use proptest::test_runner::{Config, TestCaseError, TestRunner};
 use redis::{FromRedisValue, PushInfo, PushKind, Value};
 use tokio::sync::mpsc::UnboundedReceiver;
 
+use super::backend::RedisBackend;
 use super::scripts::SCRIPTS_WITH_A_TOLD_CLOCK;
 use super::wire::{decode, encode, read_wakeup, write_ticket};
 use crate::keys::{Keyspace, Layout};
@@ -392,6 +394,40 @@ fn scripts_decide_so_on_a_cluster_too() {
         Ok(nodes) => {
             let nodes = nodes.split(',').map(str::to_owned).collect();
             differ(&Servers::cluster(nodes), Layout::Cluster, 20);
+        }
+        Err(_) => skip(),
+    }
+}
+
+/// The shared comparison, over the backend as the client uses it.
+fn agrees(servers: &Servers, layout: Layout, seeds: u64) {
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    runtime.block_on(async {
+        for seed in 0..seeds {
+            let prefix = uuid::Uuid::new_v4().simple().to_string();
+            let space = Keyspace::new(&prefix, layout).unwrap();
+            let backend = RedisBackend::new(servers, space, differential::limits());
+            differential::agrees(&backend, &differential::choices(seed, 300)).await.unwrap();
+        }
+    });
+}
+
+/// C3: the backend carries operations and answers as they are, by Redis's own clock.
+#[test]
+fn the_backend_agrees_with_the_function() {
+    match std::env::var("BOTMESH_TEST_REDIS_URL") {
+        Ok(url) => agrees(&Servers::single(url), Layout::Single, 20),
+        Err(_) => skip(),
+    }
+}
+
+/// C12: so it does on a cluster, where a session is many.
+#[test]
+fn the_backend_agrees_with_the_function_on_a_cluster() {
+    match std::env::var("BOTMESH_TEST_REDIS_CLUSTER") {
+        Ok(nodes) => {
+            let nodes = nodes.split(',').map(str::to_owned).collect();
+            agrees(&Servers::cluster(nodes), Layout::Cluster, 3);
         }
         Err(_) => skip(),
     }
