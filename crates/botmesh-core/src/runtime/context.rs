@@ -4,7 +4,6 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use tokio::sync::OnceCell;
 
 use super::Runtime;
 use super::profile;
@@ -32,7 +31,7 @@ struct Inner {
     guard: TurnGuard,
     message: Message,
     matched: Matched,
-    language: OnceCell<Language>,
+    language: Mutex<Option<Language>>,
     enter: Mutex<Option<ConversationName>>,
 }
 
@@ -43,7 +42,7 @@ impl Context {
         message: Message,
         matched: Matched,
     ) -> Self {
-        let language = OnceCell::new();
+        let language = Mutex::new(None);
         let enter = Mutex::new(None);
         Self { inner: Arc::new(Inner { runtime, guard, message, matched, language, enter }) }
     }
@@ -107,7 +106,7 @@ impl Context {
 
     async fn send_reply(&self, reply: Reply) -> Result<Receipt, BotError> {
         let language = self.language_for(&reply).await?;
-        Ok(self.inner.runtime.sender.send(&self.inner.guard, reply, language).await?)
+        Ok(self.inner.runtime.sender.send(&self.inner.guard, reply, language.as_ref()).await?)
     }
 
     /// Replaces what a message of ours says.
@@ -117,7 +116,12 @@ impl Context {
     pub async fn edit(&self, message: &MessageId, new: impl Into<Reply>) -> Result<(), BotError> {
         let reply = new.into();
         let language = self.language_for(&reply).await?;
-        Ok(self.inner.runtime.sender.edit(&self.inner.guard, message, reply, language).await?)
+        Ok(self
+            .inner
+            .runtime
+            .sender
+            .edit(&self.inner.guard, message, reply, language.as_ref())
+            .await?)
     }
 
     /// Deletes a message of ours.
@@ -168,22 +172,24 @@ impl Context {
         profile::update_user(self.inner.runtime.store(), &self.inner.guard, &user, change).await
     }
 
-    /// The language of the chat: the message's own, else the one that was set, else the bot's.
+    /// The language of the chat: the one that was set, else the message's own, else the bot's.
     ///
     /// # Errors
     /// [`StoreError`](crate::store::StoreError).
-    pub async fn language(&self) -> Result<&Language, BotError> {
-        self.inner
-            .language
-            .get_or_try_init(|| async {
-                let runtime = &self.inner.runtime;
-                profile::language(runtime.store(), &self.inner.message, runtime.sender.texts())
-                    .await
-            })
-            .await
+    pub async fn language(&self) -> Result<Language, BotError> {
+        let known = self.inner.language.lock().clone();
+        if let Some(known) = known {
+            return Ok(known);
+        }
+        let runtime = &self.inner.runtime;
+        let texts = runtime.sender.texts();
+        let language = profile::language(runtime.store(), &self.inner.message, texts).await?;
+        *self.inner.language.lock() = Some(language.clone());
+        Ok(language)
     }
 
-    /// Sets the language of the chat from its next message on.
+    /// Sets the language of the chat, whatever the platform says about it. It holds for all that
+    /// is said from now on, also by a conversation that waits.
     ///
     /// # Errors
     /// [`StoreError`](crate::store::StoreError), [`LeaseLost`](crate::coordination::LeaseLost).
@@ -191,6 +197,7 @@ impl Context {
         let runtime = &self.inner.runtime;
         profile::set_language(runtime.store(), &self.inner.guard, self.chat(), language).await?;
         runtime.conversations.set_language(self.chat(), language);
+        *self.inner.language.lock() = Some(language.clone());
         Ok(())
     }
 
@@ -209,7 +216,7 @@ impl Context {
     }
 
     /// The chat's language if `reply` depends on it.
-    pub(crate) async fn language_for(&self, reply: &Reply) -> Result<Option<&Language>, BotError> {
+    pub(crate) async fn language_for(&self, reply: &Reply) -> Result<Option<Language>, BotError> {
         if needs_language(reply) { self.language().await.map(Some) } else { Ok(None) }
     }
 }

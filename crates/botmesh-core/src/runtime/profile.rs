@@ -37,30 +37,27 @@ where
     update(store, guard, Collection::Users, user.as_str(), change).await
 }
 
-/// The language of a message: its own, else the one that was set for the chat, else the default.
+/// The language of a message: the one that was set for its chat, else its own, else the default.
 pub(crate) async fn language(
     store: &dyn Store,
     message: &Message,
     texts: &Texts,
 ) -> Result<Language, BotError> {
-    match &message.language {
-        Some(language) => Ok(language.clone()),
-        None => language_of_chat(store, &message.chat, texts).await,
-    }
+    let set = language_of_chat(store, &message.chat).await?;
+    let language = set.or_else(|| message.language.clone());
+    Ok(language.unwrap_or_else(|| texts.default_language().clone()))
 }
 
-/// The language that was set for the chat, else the default.
+/// The language that was set for the chat.
 pub(crate) async fn language_of_chat(
     store: &dyn Store,
     chat: &ChatKey,
-    texts: &Texts,
-) -> Result<Language, BotError> {
+) -> Result<Option<Language>, BotError> {
     let document = store.load_document(Collection::Chats, chat.as_str()).await?;
-    let stored = match document {
-        None => None,
-        Some(document) => serde_json::from_str::<ChatProfile>(&document.body)?.language,
-    };
-    Ok(stored.unwrap_or_else(|| texts.default_language().clone()))
+    match document {
+        None => Ok(None),
+        Some(document) => Ok(serde_json::from_str::<ChatProfile>(&document.body)?.language),
+    }
 }
 
 pub(crate) async fn set_language(

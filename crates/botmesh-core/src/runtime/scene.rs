@@ -19,21 +19,25 @@ use crate::text::{Language, Text};
 pub(super) struct Listener {
     /// None for the user that the chat key names.
     user: Option<UserKey>,
-    language: Language,
+    /// The language that was set for the chat.
+    set: Option<Language>,
+    /// The language of the last message, else the bot's.
+    heard: Language,
 }
 
 impl Runtime {
     /// The listener of a conversation that is entered or restored by `message`.
     pub(super) async fn listener(&self, message: &Message) -> Result<Listener, BotError> {
-        let language = profile::language(self.store(), message, self.sender.texts()).await?;
-        Ok(Listener { user: named_user(message), language })
+        let set = profile::language_of_chat(self.store(), &message.chat).await?;
+        let heard = message.language.as_ref();
+        let heard = heard.unwrap_or_else(|| self.sender.texts().default_language()).clone();
+        Ok(Listener { user: named_user(message), set, heard })
     }
 
     /// The listener of a chat in which nobody has written since the bot started.
     pub(super) async fn unheard_listener(&self, chat: &ChatKey) -> Result<Listener, BotError> {
-        let texts = self.sender.texts();
-        let language = profile::language_of_chat(self.store(), chat, texts).await?;
-        Ok(Listener { user: None, language })
+        let set = profile::language_of_chat(self.store(), chat).await?;
+        Ok(Listener { user: None, set, heard: self.sender.texts().default_language().clone() })
     }
 }
 
@@ -42,16 +46,16 @@ impl Listener {
     pub(super) fn hears(&mut self, message: &Message) {
         self.user = named_user(message);
         if let Some(language) = &message.language {
-            self.language = language.clone();
+            self.heard = language.clone();
         }
     }
 
     pub(super) fn set_language(&mut self, language: &Language) {
-        self.language = language.clone();
+        self.set = Some(language.clone());
     }
 
-    pub(super) const fn language(&self) -> &Language {
-        &self.language
+    pub(super) fn language(&self) -> &Language {
+        self.set.as_ref().unwrap_or(&self.heard)
     }
 }
 
@@ -78,7 +82,7 @@ pub(super) enum Pause {
 
 impl Scene<'_> {
     pub(super) async fn say(&self, reply: impl Into<Reply>) -> Result<Receipt, BotError> {
-        let language = Some(&self.listener.language);
+        let language = Some(self.listener.language());
         Ok(self.runtime.sender.send(self.guard, reply.into(), language).await?)
     }
 
@@ -86,7 +90,7 @@ impl Scene<'_> {
     pub(super) fn shown<'t>(&self, text: &'t Text) -> Cow<'t, str> {
         match text {
             Text::Plain(text) => Cow::Borrowed(text),
-            other => self.runtime.sender.texts().resolve(other.clone(), &self.listener.language),
+            other => self.runtime.sender.texts().resolve(other.clone(), self.listener.language()),
         }
     }
 

@@ -4,6 +4,7 @@
 mod building;
 mod conversations;
 mod flows;
+mod languages;
 mod messages;
 mod stopping;
 mod surviving;
