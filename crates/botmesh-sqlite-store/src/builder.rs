@@ -1,4 +1,5 @@
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use botmesh_core::store::{Store, StoreError};
@@ -101,7 +102,7 @@ impl SqliteStoreBuilder {
         let driver = SqliteDriver::open(self.settings)
             .await
             .map_err(|error| error.into_store_error("sqlite", "open"))?;
-        let store = SqliteStore { sql: SqlStore::new(driver, self.prefix) };
+        let store = SqliteStore { sql: Arc::new(SqlStore::new(driver, self.prefix)) };
         store.prepare().await?;
         Ok(store)
     }

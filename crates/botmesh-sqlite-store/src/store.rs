@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use botmesh_sql::{SqlStore, forward_store};
 
 use crate::driver::SqliteDriver;
@@ -5,15 +7,16 @@ use crate::driver::SqliteDriver;
 /// A store in an SQLite file.
 ///
 /// Opened by [`open`](Self::open) or through [`builder`](Self::builder). It has one connection
-/// that writes, in a task of its own, and a few that read.
-#[derive(Debug)]
+/// that writes, in a task of its own, and a few that read. Clones share them: give one to the bot
+/// and keep one, for locks or to close it.
+#[derive(Debug, Clone)]
 pub struct SqliteStore {
-    pub(crate) sql: SqlStore<SqliteDriver>,
+    pub(crate) sql: Arc<SqlStore<SqliteDriver>>,
 }
 
 impl SqliteStore {
-    /// Closes the file and returns when that is done. A store that is only dropped closes it a
-    /// moment later; nothing is lost either way.
+    /// Closes the file, for all clones, and returns when that is done. When the last clone is only
+    /// dropped, the file is closed a moment later; nothing is lost either way.
     pub async fn close(self) {
         self.sql.driver().close().await;
     }
