@@ -52,6 +52,8 @@ fn check(workspace: &Workspace, install: bool, steps: &mut Steps) -> Result<()> 
     steps.run("clippy", || {
         process::run(whole(&["clippy", "--all-targets"]).args(["--", "-D", "warnings"]))
     })?;
+    // Some tests talk to the examples as processes.
+    steps.run("examples", || process::run(&mut whole(&["build", "--examples"])))?;
     let servers = services::needed(workspace);
     let mut running = None;
     if !servers.is_empty() {
@@ -70,7 +72,6 @@ fn check(workspace: &Workspace, install: bool, steps: &mut Steps) -> Result<()> 
     if let Some(servers) = running {
         steps.run("servers stopped", || servers.stop())?;
     }
-    steps.run("examples", || process::run(&mut whole(&["build", "--examples"])))?;
     steps.run("docs", || {
         process::run(whole(&["doc", "--no-deps"]).env("RUSTDOCFLAGS", "-D warnings"))
     })
