@@ -1,4 +1,5 @@
-//! Write a messaging bot once and run it anywhere.
+#![doc = include_str!("../README.md")]
+
 pub mod bot;
 #[cfg(any(test, feature = "testing"))]
 pub mod conformance;
