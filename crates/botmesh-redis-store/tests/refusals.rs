@@ -4,9 +4,17 @@
 
 mod support;
 
-use botmesh_core::store::{CheckpointStore as _, Collection, DocumentStore as _, StoreError};
+use std::time::{Duration, Instant};
+
+use botmesh_core::coordination::Coordinator as _;
+use botmesh_core::id::Fence;
+use botmesh_core::store::{
+    CheckpointStore as _, CheckpointWrite, Collection, DocumentStore as _, LockStore as _,
+    StoreError, Swap,
+};
 use botmesh_redis_store::{RedisStore, RedisStoreBuilder};
 use support::PrivateServer;
+use support::replica::{acquire, replica, take};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 /// Why the store does not open. Nothing that it says may hold the password of these tests.
@@ -60,6 +68,57 @@ async fn a_missing_permission_is_refused_with_what_to_do() {
     assert!(text.contains("lacks a permission") && text.contains("evalsha"), "{text}");
 }
 
+/// B7: the permissions that the README lists suffice for the store and the coordinator.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_permissions_in_the_readme_suffice() {
+    let server = private!();
+    let open = || RedisStore::connect(server.url());
+    permissions_suffice(&server, open, &["+@connection"]).await;
+    let Some(node) = PrivateServer::start_cluster(&[]).await else { return support::skip() };
+    let open = || RedisStore::cluster([node.url()]);
+    permissions_suffice(&node, open, &["+@connection", "+cluster|slots"]).await;
+}
+
+/// Does everything as a user who has only the listed permissions, `known` among them.
+async fn permissions_suffice(
+    server: &PrivateServer,
+    open: impl Fn() -> RedisStoreBuilder,
+    known: &[&str],
+) {
+    let mut behind = server.connection().await;
+    let readme = include_str!("../README.md");
+    assert!(known.iter().all(|permission| readme.contains(permission)), "{known:?}");
+    let (_, listed) = readme.split_once("`+@connection").unwrap();
+    let (listed, _) = listed.split_once('`').unwrap();
+    let mut user = redis::cmd("ACL");
+    user.arg(&["SETUSER", "bot", "on", ">hunter2", "~shop:*", "~{shop:*", "&shop:*", "&{shop:*"]);
+    user.arg(known).arg(listed.split_whitespace().collect::<Vec<_>>());
+    user.exec_async(&mut behind).await.unwrap();
+    let builder = || open().credentials(Some("bot"), "hunter2").prefix("shop");
+    let store = builder().await.unwrap();
+    let chat = botmesh_core::ChatKey::decode("suite:a").unwrap();
+    let write = CheckpointWrite { body: "text", wake_in: Some(Duration::ZERO), expires_in: None };
+    store.set_checkpoint(&chat, write, Fence::new(1)).await.unwrap();
+    assert_eq!(store.checkpoints_to_wake(Duration::ZERO, 9).await.unwrap().len(), 1);
+    store.clear_checkpoint(&chat).await.unwrap();
+    let saved = store.save_document_if(Collection::Chats, "a", "b", None).await.unwrap();
+    let Swap::Applied(revision) = saved else { panic!("{saved:?}") };
+    store.remove_document_if(Collection::Chats, "a", revision).await.map(drop).unwrap();
+    let lock = store.acquire_lock_fenced("a", Duration::from_secs(9)).await.unwrap().unwrap();
+    assert!(store.release_lock("a", &lock.token).await.unwrap());
+
+    let (a, b) = (replica(builder()).await, replica(builder()).await);
+    let turn = take(&a, "k").await;
+    let ticket = b.reserve(&support::replica::chat("k")).await.unwrap();
+    let (next, released) = tokio::join!(acquire(&b, ticket), async {
+        turn.release().await.unwrap();
+        Instant::now()
+    });
+    assert!(released.elapsed() < Duration::from_millis(200), "woken by a poll, not by a push");
+    next.release().await.unwrap();
+    b.stop().await.unwrap();
+}
+
 /// B7: a read-only replica is refused when the store opens, and later.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_read_only_replica_is_refused() {
@@ -70,7 +129,7 @@ async fn a_read_only_replica_is_refused() {
     assert!(text.contains("read-only replica: connect to its master"), "{text}");
 
     // One that becomes a replica while the store is in use.
-    let patience = std::time::Duration::from_millis(200);
+    let patience = Duration::from_millis(200);
     let store = RedisStore::connect(master.url()).patience(patience).await.unwrap();
     let mut behind = master.connection().await;
     let other = replica.port.to_string();
@@ -124,7 +183,7 @@ async fn the_default_layout_on_a_cluster_is_refused() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_cluster_layout_on_a_single_server_is_refused() {
     let server = private!();
-    let patience = std::time::Duration::from_millis(300);
+    let patience = Duration::from_millis(300);
     let text = refusal(RedisStore::cluster([server.url()]).patience(patience)).await;
     assert!(text.contains("no node of a cluster"), "{text}");
 }
