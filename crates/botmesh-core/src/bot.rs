@@ -1,9 +1,14 @@
 //! What users write: the definition of a bot, its checks, and the running bot.
 
+mod coordination;
 mod problem;
 mod running;
 mod settings;
 
+pub use crate::runtime::{
+    Fallback, FallbackFunction, Handover, HandoverInfo, HandoverReason, ProviderSession,
+};
+pub use coordination::Coordination;
 pub use problem::{BuildError, Problem, Severity};
 pub use running::RunningBot;
 
@@ -18,8 +23,8 @@ use crate::matcher::Matcher;
 use crate::message::Message;
 use crate::provider::Provider;
 use crate::runtime::{
-    Action, Context, Conversations, Next, Route, Router, Runtime, Sender, Supervisor, box_handler,
-    box_hook, box_layer,
+    Action, Context, Conversations, Coordinated, Next, Route, Router, Runtime, Sender, Supervisor,
+    box_handler, box_hook, box_layer,
 };
 use crate::store::{MemoryStore, Store};
 use crate::text::Texts;
@@ -48,6 +53,7 @@ pub struct Bot {
     texts: Option<Texts>,
     router: Router,
     conversations: Vec<PendingConversation>,
+    coordination: Option<Coordination>,
     settings: Settings,
 }
 
@@ -68,6 +74,7 @@ impl Bot {
             texts: None,
             router: Router::default(),
             conversations: Vec::new(),
+            coordination: None,
             settings: Settings::default(),
         }
     }
@@ -189,6 +196,13 @@ impl Bot {
         self
     }
 
+    /// Runs the bot as one of several replicas that share a backend. All run the same bot on the
+    /// same store. Without it nothing of the kind happens, and the bot is a process of its own.
+    pub fn coordination(mut self, coordination: Coordination) -> Self {
+        self.coordination = Some(coordination);
+        self
+    }
+
     /// How long a question without a timeout of its own waits; without it, for ever.
     pub const fn conversation_timeout(mut self, timeout: Duration) -> Self {
         self.settings.conversation_timeout = Some(timeout);
@@ -233,13 +247,15 @@ impl Bot {
     /// # Errors
     /// [`BuildError`] with everything that is wrong, if anything is.
     pub fn build(self) -> Result<BuiltBot, BuildError> {
-        let Self { providers, store, texts, router, conversations, settings } = self;
+        let Self { providers, store, texts, router, conversations, coordination, settings } = self;
         let mut problems = settings.problems();
+        let limits = settings.flow_limits(coordination.as_ref());
+        problems.extend(coordination.iter().flat_map(|it| it.problems(store.as_deref())));
         problems.extend(settings::provider_problems(&providers));
         problems.extend(settings::route_problems(&router, &providers));
         let mut definitions = Vec::new();
         for pending in conversations {
-            definitions.extend(pending.define(&settings, &mut problems));
+            definitions.extend(pending.define(&limits, &mut problems));
         }
         problems.extend(settings::name_problems(&definitions));
         let (errors, warnings) = Problem::split(problems);
@@ -252,7 +268,12 @@ impl Bot {
         let store = store.unwrap_or_else(|| Arc::new(MemoryStore::new()));
         let sender = Sender::new(providers, texts.unwrap_or_else(Texts::builtin));
         let conversations = Conversations::new(definitions, settings.conversing());
-        let runtime = Runtime::new(sender, store, router, conversations, settings.limits());
+        let coordinated = coordination.map(|coordination| {
+            let (coordinator, settings) = coordination.into_parts();
+            Coordinated::new(coordinator, settings)
+        });
+        let lanes = settings.limits();
+        let runtime = Runtime::new(sender, store, router, conversations, lanes, coordinated);
         Ok(BuiltBot { runtime: Arc::new(runtime), warnings, settings })
     }
 
@@ -294,7 +315,7 @@ impl BuiltBot {
             providers = ?self.runtime.sender().ids(),
             "the bot starts"
         );
-        let supervisor = Supervisor::start(Arc::clone(&self.runtime));
+        let supervisor = Supervisor::start(Arc::clone(&self.runtime)).await?;
         Ok(RunningBot::new(self.runtime, supervisor, self.settings.stop_timeout))
     }
 }

@@ -7,12 +7,17 @@ mod activity;
 mod context;
 mod continuing;
 mod conversing;
+mod coordination;
 mod event;
 mod fences;
 mod flows;
 mod functions;
+mod handover;
 mod ingress;
+mod keeping;
 mod lanes;
+mod leading;
+mod place;
 mod profile;
 mod recent;
 mod restoring;
@@ -25,10 +30,13 @@ mod wakes;
 mod writer;
 
 pub use context::Context;
+pub use coordination::ProviderSession;
 pub use event::{Activity, ErrorEvent, Event};
+pub use handover::{Fallback, FallbackFunction, Handover, HandoverInfo, HandoverReason};
 pub use router::Next;
 
 pub(crate) use conversing::{Conversations, ConversingSettings, Definition};
+pub(crate) use coordination::{Coordinated, CoordinationSettings};
 pub(crate) use event::Events;
 pub(crate) use lanes::LaneLimits;
 pub(crate) use router::{Action, BoxHandler, Route, Router, box_handler, box_hook, box_layer};
@@ -55,6 +63,7 @@ pub(crate) struct Runtime {
     lanes: Lanes,
     timers: Timers,
     fences: fences::LocalFences,
+    coordinated: Option<Coordinated>,
 }
 
 impl Runtime {
@@ -64,6 +73,7 @@ impl Runtime {
         router: Router,
         conversations: Conversations,
         limits: LaneLimits,
+        coordinated: Option<Coordinated>,
     ) -> Self {
         Self {
             sender,
@@ -74,6 +84,7 @@ impl Runtime {
             lanes: Lanes::new(limits),
             timers: Timers::default(),
             fences: fences::LocalFences::new(),
+            coordinated,
         }
     }
 

@@ -1,6 +1,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::coordination::Coordination;
 use super::problem::Problem;
 use crate::conversation::Conversation;
 use crate::error::BotError;
@@ -40,6 +41,13 @@ impl Settings {
             per_chat: self.max_waiting_per_chat,
             remembered_ids: self.remembered_ids,
         }
+    }
+
+    /// What flows are checked against.
+    pub(super) fn flow_limits(&self, coordination: Option<&Coordination>) -> Limits {
+        let limits = coordination
+            .map_or_else(Limits::default, |it| Limits::default().settle(it.settle_limit()));
+        limits.timeout(self.conversation_timeout)
     }
 
     pub(super) const fn conversing(&self) -> ConversingSettings {
@@ -126,11 +134,7 @@ impl PendingConversation {
     }
 
     /// Makes it a definition of the bot, or says what is wrong with it.
-    pub(super) fn define(
-        self,
-        settings: &Settings,
-        problems: &mut Vec<Problem>,
-    ) -> Option<Definition> {
+    pub(super) fn define(self, limits: &Limits, problems: &mut Vec<Problem>) -> Option<Definition> {
         let (setting, name) = match &self {
             Self::Function { name, .. } => (format!("Bot::conversation({name:?})"), *name),
             Self::Flow(flow) => (format!("Bot::flow({:?})", flow.name()), flow.name()),
@@ -145,8 +149,7 @@ impl PendingConversation {
         Some(match self {
             Self::Function { define, .. } => define(name),
             Self::Flow(flow) => {
-                let limits = Limits::default().timeout(settings.conversation_timeout);
-                let wrong = flow.problems(&limits);
+                let wrong = flow.problems(limits);
                 let told = |problem: FlowProblem| match problem.is_warning() {
                     true => Problem::warning(&*setting, chain(&problem)),
                     false => Problem::error(&*setting, chain(&problem)),

@@ -1,4 +1,5 @@
 use std::fmt::Debug;
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use tokio::sync::broadcast;
@@ -72,4 +73,49 @@ pub trait Coordinator: Debug + Send + Sync + 'static {
 
     /// The events from now on. A receiver that lags behind loses the oldest.
     fn subscribe(&self) -> broadcast::Receiver<CoordinatorEvent>;
+}
+
+/// A shared coordinator is one as well: keep a clone to take part in elections of your own.
+#[deny(clippy::missing_trait_methods)]
+#[async_trait]
+impl<C: Coordinator + ?Sized> Coordinator for Arc<C> {
+    fn replica_id(&self) -> &ReplicaId {
+        (**self).replica_id()
+    }
+
+    fn incarnation(&self) -> Option<IncarnationId> {
+        (**self).incarnation()
+    }
+
+    async fn start(&self) -> Result<(), CoordinationError> {
+        (**self).start().await
+    }
+
+    async fn stop(&self) -> Result<(), CoordinationError> {
+        (**self).stop().await
+    }
+
+    async fn reserve(&self, key: &ChatKey) -> Result<Ticket, CoordinationError> {
+        (**self).reserve(key).await
+    }
+
+    async fn acquire_turn(
+        &self,
+        ticket: Ticket,
+        options: AcquireTurn,
+    ) -> Result<ChatTurn, CoordinationError> {
+        (**self).acquire_turn(ticket, options).await
+    }
+
+    async fn lead(&self, name: &LeaderName) -> Result<Leadership, CoordinationError> {
+        (**self).lead(name).await
+    }
+
+    async fn try_lead(&self, name: &LeaderName) -> Result<Option<Leadership>, CoordinationError> {
+        (**self).try_lead(name).await
+    }
+
+    fn subscribe(&self) -> broadcast::Receiver<CoordinatorEvent> {
+        (**self).subscribe()
+    }
 }

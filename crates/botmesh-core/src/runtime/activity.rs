@@ -4,12 +4,14 @@ use std::sync::Arc;
 use futures_util::FutureExt;
 
 use super::conversing::Claimed;
+use super::coordination::Coordinated;
 use super::event::Activity;
-use super::lanes::Work;
+use super::lanes::{Queued, Work};
+use super::place::Place;
 use super::router::{Action, Next};
 use super::{Context, Runtime};
 use crate::conversation::Panicked;
-use crate::coordination::{ChatTurn, TurnGuard};
+use crate::coordination::{ChatTurn, CoordinationKey, CoordinatorEvent, LossReason, TurnGuard};
 use crate::error::BotError;
 use crate::id::ChatKey;
 use crate::matcher::Matched;
@@ -19,13 +21,61 @@ use crate::text::t;
 
 impl Runtime {
     /// Does one piece of work of a chat under a turn. Nothing that user code does gets beyond it.
-    pub(super) async fn process(self: &Arc<Self>, chat: &ChatKey, work: Work) {
-        let turn = ChatTurn::local(chat.clone(), self.fences.next());
+    pub(super) async fn process(self: &Arc<Self>, chat: &ChatKey, queued: Queued) {
+        let Queued { work, place } = queued;
+        match (&self.coordinated, place) {
+            (Some(coordinated), Some(place)) => {
+                Box::pin(self.process_coordinated(coordinated, place, work)).await;
+            }
+            _ => {
+                let turn = ChatTurn::local(chat.clone(), self.fences.next());
+                self.work(&turn.guard(), work).await;
+            }
+        }
+    }
+
+    /// Waits for the chat's turn across the replicas and works under it, until the work is done or
+    /// the turn is lost.
+    async fn process_coordinated(
+        self: &Arc<Self>,
+        coordinated: &Coordinated,
+        place: Place,
+        work: Work,
+    ) {
+        let chat = work.chat().clone();
+        let turn = match coordinated.acquire(&chat, place).await {
+            Ok(turn) => turn,
+            Err(error) => {
+                self.events.error(Some(&chat), Activity::Turn, error);
+                return;
+            }
+        };
+        self.forget_if_stale(&turn);
         let guard = turn.guard();
+        let lost = tokio::select! {
+            () = self.work(&guard, work) => None,
+            // The work is dropped where it stands before the chat can be somebody else's.
+            lost = guard.lost() => Some(lost.reason),
+        };
+        match guard.check().err().map(|loss| loss.reason).or(lost) {
+            None => self.conversations.touch(&chat, guard.fence()),
+            Some(reason) => {
+                if let Some(mut cut) = self.conversations.take(&chat) {
+                    cut.disarm(&self.timers);
+                }
+                if reason == LossReason::Superseded || reason == LossReason::Settled {
+                    let key = CoordinationKey::from(&chat);
+                    self.emit_coordination(CoordinatorEvent::LeaseLost { key, reason });
+                }
+            }
+        }
+    }
+
+    async fn work(self: &Arc<Self>, guard: &TurnGuard, work: Work) {
         let done = async {
             match work {
-                Work::Message(message) => self.handle(&guard, message).await,
-                Work::Wake(wake) => Box::pin(self.wake(&guard, &wake)).await,
+                Work::Message(message) => self.handle(guard, message).await,
+                Work::Wake(wake) => Box::pin(self.wake(guard, &wake)).await,
             }
         };
         let (during, error) = match AssertUnwindSafe(done).catch_unwind().await {
@@ -33,7 +83,7 @@ impl Runtime {
             Ok(Err(failure)) => failure,
             Err(payload) => (Activity::Handler, BotError::from(Panicked::new(payload.as_ref()))),
         };
-        self.events.error(Some(chat), during, error);
+        self.events.error(Some(guard.key()), during, error);
     }
 
     async fn handle(

@@ -92,8 +92,7 @@ impl Context {
     /// What the platform of this chat can do.
     #[must_use]
     pub fn capabilities(&self) -> Capabilities {
-        let provider = self.inner.runtime.sender.provider(self.chat());
-        provider.map(|provider| provider.capabilities()).unwrap_or_default()
+        self.inner.runtime.sender.capabilities(self.chat())
     }
 
     /// Says something in the chat.

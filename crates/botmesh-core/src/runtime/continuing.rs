@@ -3,6 +3,7 @@ use std::sync::Arc;
 use super::Runtime;
 use super::conversing::{Active, Claimed, Definition, State, Waiting};
 use super::event::Activity;
+use super::restoring::Found;
 use super::timer::{Wake, WakeReason};
 use crate::conversation::ConversationEnded;
 use crate::coordination::TurnGuard;
@@ -23,9 +24,14 @@ impl Runtime {
             return Ok(self.answer(guard, active, message).await);
         }
         let listener = || self.listener(&message);
-        let Some(mut restored) = self.restore(guard, listener).await? else {
-            return Ok(Claimed::Free(message));
+        let mut restored = match self.restore(guard, listener).await? {
+            Found::Nothing => return Ok(Claimed::Free(message)),
+            Found::Conversation(restored) => restored,
+            Found::Broken(info, stored) => {
+                return Box::pin(self.fall_back(guard, info, stored, message)).await;
+            }
         };
+        self.resumed(guard, &restored);
         if restored.is_due {
             // Its time passed while nobody was there to see it: that comes first.
             let input = restored.wake_input();
@@ -116,15 +122,22 @@ impl Runtime {
 
     async fn wake_stored(self: &Arc<Self>, guard: &TurnGuard) -> Result<(), (Activity, BotError)> {
         let listener = || self.unheard_listener(guard.key());
-        let restored = self.restore(guard, listener).await;
-        let Some(restored) = restored.map_err(|error| (Activity::Checkpoint, error))? else {
-            return Ok(());
+        let found = self.restore(guard, listener).await;
+        let mut restored = match found.map_err(|error| (Activity::Checkpoint, error))? {
+            Found::Nothing => return Ok(()),
+            Found::Conversation(restored) => restored,
+            Found::Broken(info, stored) => {
+                let given_up = self.give_up(guard, info, stored).await;
+                return given_up.map_err(|error| (Activity::Checkpoint, error));
+            }
         };
         if restored.is_due {
+            self.resumed(guard, &restored);
             let input = restored.wake_input();
             self.drive_flow(guard, restored.active, input).await;
         } else {
-            self.conversations.park(guard.key().clone(), restored.active);
+            // Somebody has written meanwhile: the next look at the store arms its new moment.
+            restored.active.disarm(&self.timers);
         }
         Ok(())
     }

@@ -11,8 +11,8 @@ use super::timer::{TimerId, Timers, Wake, WakeReason};
 use super::writer::Stored;
 use crate::conversation::{Conversation, Script};
 use crate::error::BotError;
-use crate::flow::{FlowDefinition, Persistence, Run, SavedFlow};
-use crate::id::{ChatKey, ConversationName};
+use crate::flow::{FlowDefinition, Persistence, Run};
+use crate::id::{ChatKey, ConversationName, Fence};
 use crate::message::Message;
 use crate::question::{Question, WaitToken};
 use crate::text::{Language, Texts};
@@ -78,6 +78,8 @@ pub(super) struct Active {
     pub(super) unasked: Option<(Arc<Question>, WaitToken)>,
     /// The checkpoint that the store has of it.
     pub(super) stored: Option<Stored>,
+    /// The fence of the last turn that this process completed on the chat.
+    pub(super) fence: Fence,
     deadline: Option<TimerId>,
     idle: Option<TimerId>,
 }
@@ -133,16 +135,9 @@ impl Conversations {
         !self.definitions.is_empty()
     }
 
+    /// Whether a flow is kept in the store.
     pub(super) const fn any_persistent(&self) -> bool {
         self.persistent
-    }
-
-    /// The flow whose run `body` is.
-    pub(super) fn find_flow(&self, body: &str) -> Result<usize, String> {
-        let saved = SavedFlow::read(body).map_err(|error| error.to_string())?;
-        let is_it = |definition: &Definition| definition.name().as_str() == saved.name;
-        let found = self.definitions.iter().position(is_it);
-        found.ok_or_else(|| format!("the bot has no flow {:?} any more", saved.name))
     }
 
     /// Whether the store is known to have no checkpoint of the chat. This process is the only one
@@ -203,6 +198,23 @@ impl Conversations {
         self.shard(chat).lock().waiting.remove(chat)
     }
 
+    /// Like [`take`](Self::take), if `unwanted` says so.
+    pub(super) fn take_if(
+        &self,
+        chat: &ChatKey,
+        unwanted: impl FnOnce(&Active) -> bool,
+    ) -> Option<Box<Active>> {
+        let waiting = &mut self.shard(chat).lock().waiting;
+        if unwanted(waiting.get(chat)?) { waiting.remove(chat) } else { None }
+    }
+
+    /// Notes that the turn with this fence has been completed.
+    pub(super) fn touch(&self, chat: &ChatKey, fence: Fence) {
+        if let Some(active) = self.shard(chat).lock().waiting.get_mut(chat) {
+            active.fence = fence;
+        }
+    }
+
     /// Puts the chat's conversation back, to wait.
     pub(super) fn park(&self, chat: ChatKey, active: Box<Active>) {
         self.shard(&chat).lock().waiting.insert(chat, active);
@@ -225,6 +237,7 @@ impl Active {
             state,
             unasked: None,
             stored: None,
+            fence: Fence::new(0),
             deadline: None,
             idle: None,
         }

@@ -3,6 +3,7 @@ use std::sync::Arc;
 
 use tokio::sync::broadcast;
 
+use crate::coordination::CoordinatorEvent;
 use crate::error::BotError;
 use crate::id::{ChatKey, ConversationName, ProviderId};
 use crate::provider::ConnectionState;
@@ -20,6 +21,8 @@ pub enum Event {
         /// Its state now.
         state: ConnectionState,
     },
+    /// A right to lead or to act on a chat came or went, or a conversation was handed over.
+    Coordination(CoordinatorEvent),
     /// A stored conversation could not be continued, and what was done about it.
     Unrestorable {
         /// The chat.
@@ -58,6 +61,10 @@ pub enum Activity {
     Handler,
     /// Running a flow or a conversation.
     Conversation(ConversationName),
+    /// Waiting for the turn of a chat; the message was not handled.
+    Turn,
+    /// Campaigning for the leadership of a provider.
+    Leadership,
     /// Reading or writing a checkpoint.
     Checkpoint,
     /// Being connected to a platform.
@@ -72,6 +79,8 @@ impl fmt::Display for Activity {
             Self::Hook => f.write_str("a before hook"),
             Self::Handler => f.write_str("a handler"),
             Self::Conversation(name) => write!(f, "the conversation {name}"),
+            Self::Turn => f.write_str("the turn of a chat"),
+            Self::Leadership => f.write_str("the election of a leader"),
             Self::Checkpoint => f.write_str("a checkpoint"),
             Self::Provider(id) => write!(f, "the provider {id}"),
             Self::Ingress => f.write_str("the ingress"),

@@ -7,12 +7,9 @@ use super::scene::{Pause, Scene};
 use crate::conversation::Response;
 use crate::coordination::TurnGuard;
 use crate::error::BotError;
-use crate::flow::{Effect, End, FlowDefinition, Input, Outcome, Persistence};
+use crate::flow::{Effect, End, FlowDefinition, Input, Outcome};
 use crate::message::Message;
 use crate::provider::SendError;
-
-/// Longer first answers of a `do_` step are asked for again after a restart.
-const MAX_ANSWER_BYTES: usize = 16 * 1024;
 
 /// What a flow's drive came to.
 enum Rest {
@@ -39,9 +36,14 @@ impl Runtime {
         let Definition::Flow { flow, .. } = self.conversations.definition(number) else {
             return Claimed::Taken;
         };
-        let rest = match self.run_flow(guard, &**flow, &mut active, input).await {
-            Ok(rest) => rest,
-            Err(error) => {
+        let moved = self.run_flow(guard, &**flow, &mut active, input);
+        let rest = match self.settled(guard, moved).await {
+            None => {
+                active.disarm(&self.timers);
+                return Claimed::Taken;
+            }
+            Some(Ok(rest)) => rest,
+            Some(Err(error)) => {
                 self.conversation_failed(guard, number, error);
                 // What could not be written or sent leaves the run where its checkpoint is: it
                 // is read again with the next message. Without one it is over.
@@ -86,7 +88,7 @@ impl Runtime {
         let State::Flow(flow_state) = state else { return Ok(Rest::Unmoved(None)) };
         let (run, script) = &mut **flow_state;
         let scene = Scene { runtime: self, guard, listener };
-        let persistent = flow.persistence() == Persistence::Persistent;
+        let checkpointed = self.keeping(flow.persistence()).is_checkpointed();
         if let Some((question, token)) = unasked.take() {
             scene.say(question.to_reply(&token)).await?;
         }
@@ -100,10 +102,8 @@ impl Runtime {
                     // Written before the question is asked, so that a crash in between cannot
                     // take the next message for the answer to the question before; and after it,
                     // so that a restart does not ask again.
-                    if persistent && wait.fresh && !effects.is_empty() {
-                        let body = flow.save_unasked(run, MAX_ANSWER_BYTES)?;
-                        *stored =
-                            Some(self.save_checkpoint(guard, &body, deadline, *stored).await?);
+                    if checkpointed && wait.fresh && !effects.is_empty() {
+                        self.keep_run(guard, flow, run, true, deadline, stored).await?;
                     }
                     if let Err(error) = say_all(&scene, &mut effects).await {
                         let later = error.downcast_ref::<SendError>().is_some_and(may_pass);
@@ -115,23 +115,21 @@ impl Runtime {
                         *unasked = Some((Arc::clone(&wait.question), wait.token));
                         return Ok(Rest::Waits { fresh: wait.fresh, deadline, idle: wait.idle });
                     }
-                    if persistent && wait.fresh {
-                        let body = flow.save(run, MAX_ANSWER_BYTES)?;
-                        *stored =
-                            Some(self.save_checkpoint(guard, &body, deadline, *stored).await?);
+                    if wait.fresh {
+                        self.keep_run(guard, flow, run, false, deadline, stored).await?;
                     }
                     return Ok(Rest::Waits { fresh: wait.fresh, deadline, idle: wait.idle });
                 }
                 Outcome::ResumeAfter(time) => {
                     say_all(&scene, &mut effects).await?;
-                    if persistent {
-                        let body = flow.save(run, MAX_ANSWER_BYTES)?;
-                        let wake = Some(time);
-                        *stored = Some(self.save_checkpoint(guard, &body, wake, *stored).await?);
-                    }
+                    self.keep_run(guard, flow, run, false, Some(time), stored).await?;
                     return Ok(Rest::Pauses(time));
                 }
                 Outcome::Sleep(time) => {
+                    // What came before must not be lost with a step that takes its time.
+                    if checkpointed {
+                        self.keep_run(guard, flow, run, true, Some(time), stored).await?;
+                    }
                     say_all(&scene, &mut effects).await?;
                     tokio::time::sleep(time).await;
                     input = Input::Woken;
@@ -148,9 +146,19 @@ impl Runtime {
                 Outcome::Nothing => return Ok(Rest::Unmoved(None)),
                 Outcome::Script(started) => {
                     *script = Some(started);
+                    if checkpointed && !run.is_replaying() {
+                        self.keep_run(guard, flow, run, true, None, stored).await?;
+                    }
                     None
                 }
-                Outcome::Answer(answer) => Some(Response::Answered(Box::new(answer))),
+                Outcome::Answer(answer) => {
+                    // The step goes on for as long as it likes; should it be cut, the answer is
+                    // there.
+                    if checkpointed && !run.is_replaying() {
+                        self.keep_run(guard, flow, run, false, None, stored).await?;
+                    }
+                    Some(Response::Answered(Box::new(answer)))
+                }
                 Outcome::Interrupt(ended) => Some(Response::Failed(ended.into())),
                 Outcome::Resume => Some(Response::Done),
             };

@@ -1,14 +1,24 @@
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::Runtime;
 use super::conversing::{Active, Claimed, State, Waiting};
+use super::keeping::Keeping;
 use super::scene::{Listener, Pause, Scene};
 use crate::conversation::{ConversationEnded, Response};
 use crate::coordination::TurnGuard;
 use crate::error::BotError;
+use crate::flow::Persistence;
 use crate::message::{Message, Reply};
 use crate::question::{Invalid, Reading, WaitToken};
 use crate::text::{Text, t};
+
+/// What a function's drive came to.
+enum Paused {
+    /// It waits, at most this long.
+    Waits(Option<Duration>),
+    Ended(Result<(), BotError>),
+}
 
 /// Conversations that are asynchronous functions.
 impl Runtime {
@@ -79,11 +89,40 @@ impl Runtime {
         guard: &TurnGuard,
         mut active: Box<Active>,
     ) {
-        let Active { number, run, wait, listener, state, .. } = &mut *active;
-        let State::Function(script, waiting) = state else { return };
+        let paused = self.settled(guard, self.run_function(guard, &mut active)).await;
+        active.disarm(&self.timers);
+        let number = active.number;
+        let after = match paused {
+            None => return,
+            Some(Paused::Waits(after)) => after,
+            Some(Paused::Ended(result)) => {
+                if let Err(error) = result {
+                    self.tell_ending(guard, number, &active.listener, error).await;
+                }
+                if let Some(stored) = active.stored.take()
+                    && let Err(error) = self.clear_checkpoint(guard, stored).await
+                {
+                    self.conversation_failed(guard, number, error);
+                }
+                return;
+            }
+        };
+        if self.keeping(Persistence::Memory) == Keeping::Stub {
+            let name = self.conversations.definition(number).name();
+            if let Err(error) = self.keep_stub(guard, name, after, &mut active.stored).await {
+                self.conversation_failed(guard, number, error);
+            }
+        }
+        active.begin_wait(&self.timers, guard.key(), after, None);
+        self.conversations.park(guard.key().clone(), active);
+    }
+
+    async fn run_function(self: &Arc<Self>, guard: &TurnGuard, active: &mut Active) -> Paused {
+        let Active { run, wait, listener, state, .. } = active;
+        let State::Function(script, waiting) = state else { return Paused::Ended(Ok(())) };
         let scene = Scene { runtime: self, guard, listener };
         let token = WaitToken::new(*run, *wait + 1);
-        let after = loop {
+        loop {
             match scene.drive(script, false).await {
                 Pause::Asks(question, again) => {
                     let mut reply = question.to_reply(&token);
@@ -96,23 +135,15 @@ impl Runtime {
                     }
                     let after = question.waits().or(self.conversations.timeout());
                     *waiting = Waiting::Answer { question, token, failures: 0 };
-                    break after;
+                    return Paused::Waits(after);
                 }
                 Pause::Rests(rest) => {
                     *waiting = Waiting::Rest;
-                    break Some(rest);
+                    return Paused::Waits(Some(rest));
                 }
-                Pause::Ended(result) => {
-                    if let Err(error) = result {
-                        self.tell_ending(guard, *number, listener, error).await;
-                    }
-                    active.disarm(&self.timers);
-                    return;
-                }
+                Pause::Ended(result) => return Paused::Ended(result),
             }
-        };
-        active.begin_wait(&self.timers, guard.key(), after, None);
-        self.conversations.park(guard.key().clone(), active);
+        }
     }
 
     /// Tells the user why a function ended early, or reports an error that is none of the user's

@@ -4,7 +4,8 @@ use async_trait::async_trait;
 use tokio::task::AbortHandle;
 
 use super::Runtime;
-use super::lanes::{Refusal, Work};
+use super::lanes::{Queued, Refusal, Start};
+use super::place::{Place, Reserved};
 use crate::id::{ChatKey, ProviderId};
 use crate::message::Message;
 use crate::provider::{Accepted, DeliverError, Deliveries};
@@ -26,11 +27,7 @@ impl Deliveries for Ingress {
         }
         let mut message = message;
         loop {
-            match self
-                .runtime
-                .lanes
-                .admit(message, |chat, work| self.runtime.spawn_lane(chat, work))
-            {
+            match self.runtime.lanes.admit(message, &self.runtime) {
                 Ok(accepted) => return Ok(accepted),
                 Err(Refusal::Final(error)) => return Err(error),
                 Err(Refusal::NoRoom(refused)) => message = refused,
@@ -40,16 +37,16 @@ impl Deliveries for Ingress {
     }
 }
 
-impl Runtime {
-    /// Starts the task of a chat's lane; it ends when the lane is empty.
-    pub(super) fn spawn_lane(self: &Arc<Self>, chat: ChatKey, first: Work) -> AbortHandle {
-        let runtime = Arc::clone(self);
+impl Start for Arc<Runtime> {
+    /// The task ends when the lane is empty.
+    fn lane(&self, chat: ChatKey, first: Queued) -> AbortHandle {
+        let runtime = Self::clone(self);
         tokio::spawn(async move {
-            let mut work = first;
+            let mut queued = first;
             loop {
-                runtime.process(&chat, work).await;
+                runtime.process(&chat, queued).await;
                 match runtime.lanes.next(&chat) {
-                    Some(next) => work = next,
+                    Some(next) => queued = next,
                     None => return,
                 }
                 // A chat that always has work must not keep others from the processor.
@@ -57,5 +54,10 @@ impl Runtime {
             }
         })
         .abort_handle()
+    }
+
+    fn reserve(&self, chat: &ChatKey, behind: Option<Reserved>) -> Option<(Place, Reserved)> {
+        let coordinated = self.coordinated.as_ref()?;
+        Some(Place::reserve(&coordinated.coordinator, chat, behind))
     }
 }

@@ -7,6 +7,7 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio::task::AbortHandle;
 
+use super::place::{Place, Reserved};
 use super::recent::{Recent, RecentHasher};
 use super::timer::Wake;
 use crate::id::ChatKey;
@@ -39,6 +40,12 @@ pub(crate) struct LaneLimits {
     pub(crate) remembered_ids: usize,
 }
 
+/// A piece of work, and its place in the queue across replicas where there are several.
+pub(crate) struct Queued {
+    pub(crate) work: Work,
+    pub(crate) place: Option<Place>,
+}
+
 /// What a lane's task does next.
 #[allow(
     clippy::large_enum_variant,
@@ -49,13 +56,23 @@ pub(crate) enum Work {
     Wake(Wake),
 }
 
+impl Work {
+    pub(super) const fn chat(&self) -> &ChatKey {
+        match self {
+            Self::Message(message) => &message.chat,
+            Self::Wake(wake) => &wake.chat,
+        }
+    }
+}
+
 struct Shard {
     lanes: HashMap<ChatKey, Lane>,
     recent: Recent,
 }
 
 struct Lane {
-    queue: VecDeque<Work>,
+    queue: VecDeque<Queued>,
+    last_place: Option<Reserved>,
     task: AbortHandle,
 }
 
@@ -87,12 +104,8 @@ impl Lanes {
     }
 
     #[allow(clippy::result_large_err, reason = "the message is given back as it came")]
-    /// Puts a message behind the others of its chat; `spawn` starts the task of a new lane.
-    pub(crate) fn admit(
-        &self,
-        message: Message,
-        spawn: impl FnOnce(ChatKey, Work) -> AbortHandle,
-    ) -> Result<Accepted, Refusal> {
+    /// Puts a message behind the others of its chat; `start` begins the task of a new lane.
+    pub(crate) fn admit(&self, message: Message, start: &impl Start) -> Result<Accepted, Refusal> {
         if self.closed.load(Ordering::Acquire) {
             return Err(Refusal::Final(DeliverError::Stopping));
         }
@@ -115,24 +128,24 @@ impl Lanes {
             shard.recent.insert(hash);
         }
         let chat = message.chat.clone();
-        shard.push(chat, Work::Message(message), spawn);
+        shard.push(chat, Work::Message(message), start);
         Ok(Accepted::New)
     }
 
     /// Puts a wake-up behind the messages of its chat. It has no limit: there is at most one for
     /// each timer.
-    pub(crate) fn wake(&self, wake: Wake, spawn: impl FnOnce(ChatKey, Work) -> AbortHandle) {
+    pub(crate) fn wake(&self, wake: Wake, start: &impl Start) {
         if self.closed.load(Ordering::Acquire) {
             return;
         }
         let chat = wake.chat.clone();
         let mut shard = self.shard(&chat).lock();
         self.in_work.fetch_add(1, Ordering::AcqRel);
-        shard.push(chat, Work::Wake(wake), spawn);
+        shard.push(chat, Work::Wake(wake), start);
     }
 
     /// Takes the next work of a lane, whose task has finished one; none ends the lane.
-    pub(crate) fn next(&self, chat: &ChatKey) -> Option<Work> {
+    pub(crate) fn next(&self, chat: &ChatKey) -> Option<Queued> {
         let next = {
             let mut shard = self.shard(chat).lock();
             let next = shard.lanes.get_mut(chat).and_then(|lane| lane.queue.pop_front());
@@ -216,20 +229,32 @@ impl Lanes {
 }
 
 impl Shard {
-    fn push(
-        &mut self,
-        chat: ChatKey,
-        work: Work,
-        spawn: impl FnOnce(ChatKey, Work) -> AbortHandle,
-    ) {
+    fn push(&mut self, chat: ChatKey, work: Work, start: &impl Start) {
         match self.lanes.entry(chat) {
-            Entry::Occupied(mut lane) => lane.get_mut().queue.push_back(work),
+            Entry::Occupied(mut lane) => {
+                let behind = lane.get_mut().last_place.take();
+                let (place, reserved) = start.reserve(lane.key(), behind).unzip();
+                let lane = lane.get_mut();
+                lane.last_place = reserved;
+                lane.queue.push_back(Queued { work, place });
+            }
             Entry::Vacant(vacant) => {
-                let task = spawn(vacant.key().clone(), work);
-                vacant.insert(Lane { queue: VecDeque::new(), task });
+                let (place, last_place) = start.reserve(vacant.key(), None).unzip();
+                let task = start.lane(vacant.key().clone(), Queued { work, place });
+                vacant.insert(Lane { queue: VecDeque::new(), last_place, task });
             }
         }
     }
+}
+
+/// What begins when work arrives.
+pub(crate) trait Start {
+    /// The task of a new lane.
+    fn lane(&self, chat: ChatKey, first: Queued) -> AbortHandle;
+
+    /// The reservation of a place across replicas behind the last one of the chat; none when the
+    /// process is alone.
+    fn reserve(&self, chat: &ChatKey, behind: Option<Reserved>) -> Option<(Place, Reserved)>;
 }
 
 struct CountGuard<'a>(&'a AtomicUsize);

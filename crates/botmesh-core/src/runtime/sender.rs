@@ -1,21 +1,34 @@
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::coordination::TurnGuard;
-use crate::id::{ChatKey, MessageId};
+use crate::id::{ChatKey, MessageId, ProviderId};
 use crate::message::{Outgoing, Reply};
-use crate::provider::{Capabilities, Provider, Receipt, SendError, SendOptions};
+use crate::provider::{Capabilities, Provider, ProviderNotLeader, Receipt, SendError, SendOptions};
 use crate::text::{Language, Text, Texts};
 
 /// The only place that sends: first the guard of the turn, then the provider.
 #[derive(Debug)]
 pub(crate) struct Sender {
     providers: Vec<Arc<dyn Provider>>,
+    /// Whether another replica is connected to the provider at the same place.
+    standby: Box<[AtomicBool]>,
     texts: Texts,
 }
 
 impl Sender {
-    pub(crate) const fn new(providers: Vec<Arc<dyn Provider>>, texts: Texts) -> Self {
-        Self { providers, texts }
+    pub(crate) fn new(providers: Vec<Arc<dyn Provider>>, texts: Texts) -> Self {
+        let standby = providers.iter().map(|_| AtomicBool::new(false)).collect();
+        Self { providers, standby, texts }
+    }
+
+    /// Whether sends over the provider are left to the replica that leads it.
+    pub(crate) fn stand_by(&self, provider: &ProviderId, standby: bool) {
+        for (known, flag) in self.providers.iter().zip(&self.standby) {
+            if known.id() == provider {
+                flag.store(standby, Ordering::Release);
+            }
+        }
     }
 
     pub(crate) fn texts(&self) -> &Texts {
@@ -30,11 +43,26 @@ impl Sender {
         self.providers.iter().map(|provider| provider.id().as_str()).collect()
     }
 
-    pub(crate) fn provider(&self, chat: &ChatKey) -> Result<&Arc<dyn Provider>, SendError> {
+    /// What the platform of the chat can do.
+    pub(crate) fn capabilities(&self, chat: &ChatKey) -> Capabilities {
+        self.place(chat).map(|place| self.providers[place].capabilities()).unwrap_or_default()
+    }
+
+    /// The provider that is connected for the chat here.
+    fn provider(&self, chat: &ChatKey) -> Result<&Arc<dyn Provider>, SendError> {
+        let place = self.place(chat)?;
+        let provider = &self.providers[place];
+        if self.standby[place].load(Ordering::Acquire) {
+            return Err(ProviderNotLeader { provider: provider.id().clone() }.into());
+        }
+        Ok(provider)
+    }
+
+    fn place(&self, chat: &ChatKey) -> Result<usize, SendError> {
         let wanted = chat.provider();
         self.providers
             .iter()
-            .find(|provider| provider.id().as_str() == wanted)
+            .position(|provider| provider.id().as_str() == wanted)
             .ok_or_else(|| SendError::UnknownProvider { provider: wanted.to_owned() })
     }
 

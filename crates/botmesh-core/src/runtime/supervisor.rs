@@ -8,6 +8,7 @@ use tokio_util::sync::CancellationToken;
 use super::Runtime;
 use super::event::{Activity, Event};
 use super::ingress::Ingress;
+use crate::error::BotError;
 use crate::id::ProviderId;
 use crate::provider::{ConnectionState, Inbound, Provider, ProviderError, Session};
 
@@ -20,12 +21,29 @@ pub(crate) struct Supervisor {
     states: Vec<(ProviderId, watch::Receiver<ConnectionState>)>,
 }
 
+/// What a provider is connected with.
+pub(super) struct Connection {
+    pub(super) provider: Arc<dyn Provider>,
+    inbound: Inbound,
+    pub(super) state: Arc<watch::Sender<ConnectionState>>,
+    pub(super) cancel: CancellationToken,
+}
+
+impl Connection {
+    pub(super) fn session(&self, cancel: CancellationToken) -> Session {
+        Session::new(self.inbound.clone(), cancel, Arc::clone(&self.state))
+    }
+}
+
 const FIRST_RETRY: Duration = Duration::from_secs(1);
 const LAST_RETRY: Duration = Duration::from_secs(60);
 
 impl Supervisor {
     /// Starts the background tasks and connects the providers.
-    pub(crate) fn start(runtime: Arc<Runtime>) -> Self {
+    ///
+    /// # Errors
+    /// When the coordinator cannot start.
+    pub(crate) async fn start(runtime: Arc<Runtime>) -> Result<Self, BotError> {
         let mut supervisor = Self {
             cancel: CancellationToken::new(),
             sessions: JoinSet::new(),
@@ -33,33 +51,46 @@ impl Supervisor {
             states: Vec::new(),
             runtime,
         };
-        if supervisor.runtime.conversations.any() {
-            supervisor.background.spawn(Arc::clone(&supervisor.runtime).run_timers());
+        let runtime = &supervisor.runtime;
+        if let Some(coordinated) = &runtime.coordinated {
+            supervisor.background.spawn(Arc::clone(runtime).forward_coordination_events());
+            coordinated.coordinator.start().await?;
         }
-        if supervisor.runtime.conversations.any_persistent() {
-            supervisor.background.spawn(Arc::clone(&supervisor.runtime).rearm_stored_wakes());
+        if runtime.conversations.any() {
+            supervisor.background.spawn(Arc::clone(runtime).run_timers());
         }
-        let providers = supervisor.runtime.sender.providers().to_vec();
+        if runtime.keeps_any() {
+            supervisor.background.spawn(Arc::clone(runtime).rearm_stored_wakes());
+        }
+        let providers = runtime.sender.providers().to_vec();
         for provider in providers {
             supervisor.connect(provider);
         }
-        supervisor
+        Ok(supervisor)
     }
 
     fn connect(&mut self, provider: Arc<dyn Provider>) {
         let (state, watched) = watch::channel(ConnectionState::Connecting);
-        let state = Arc::new(state);
         self.states.push((provider.id().clone(), watched.clone()));
         let runtime = Arc::clone(&self.runtime);
-        let inbound = Inbound::new(Arc::new(Ingress {
-            runtime: Arc::clone(&runtime),
-            provider: provider.id().clone(),
-        }));
-        let session = Session::new(inbound, self.cancel.child_token(), Arc::clone(&state));
         self.background.spawn(report(Arc::clone(&runtime), provider.id().clone(), watched));
+        let connection = Connection {
+            inbound: Inbound::new(Arc::new(Ingress {
+                runtime: Arc::clone(&runtime),
+                provider: provider.id().clone(),
+            })),
+            provider,
+            state: Arc::new(state),
+            cancel: self.cancel.clone(),
+        };
         self.sessions.spawn(async move {
-            keep_connected(&runtime, provider.as_ref(), &session).await;
-            session.set_state(ConnectionState::Closed);
+            if runtime.is_led(&*connection.provider) {
+                runtime.connect_while_leading(&connection).await;
+            } else {
+                let session = connection.session(connection.cancel.child_token());
+                keep_connected(&runtime, &*connection.provider, &session).await;
+            }
+            connection.state.send_replace(ConnectionState::Closed);
         });
     }
 
@@ -85,6 +116,11 @@ impl Supervisor {
         if tokio::time::timeout(patience, self.ended()).await.is_err() {
             tracing::warn!("a provider did not close in time and was cut off");
         }
+        if let Some(coordinated) = &self.runtime.coordinated
+            && let Err(error) = coordinated.coordinator.stop().await
+        {
+            self.runtime.events.error(None, Activity::Turn, error);
+        }
         self.runtime.events.emit(Event::Stopped { unhandled });
         unhandled
     }
@@ -103,27 +139,33 @@ impl Supervisor {
     }
 }
 
-/// Runs a provider, and again after a while when it fails in a way that may pass.
-async fn keep_connected(runtime: &Runtime, provider: &dyn Provider, session: &Session) {
+/// Runs a provider, and again after a while when it fails in a way that may pass. Returns whether
+/// it has ended without an error.
+pub(super) async fn keep_connected(
+    runtime: &Runtime,
+    provider: &dyn Provider,
+    session: &Session,
+) -> bool {
     let mut retry = FIRST_RETRY;
     loop {
         let begun = tokio::time::Instant::now();
-        let Err(error) = provider.run(session.clone()).await else { return };
+        let Err(error) = provider.run(session.clone()).await else { return true };
         if session.is_cancelled() {
-            return;
+            return true;
         }
         let for_good =
             matches!(error, ProviderError::Closed { .. } | ProviderError::Unauthorized { .. });
         runtime.events.error(None, Activity::Provider(provider.id().clone()), error);
         if for_good {
-            return;
+            session.set_state(ConnectionState::Closed);
+            return false;
         }
         session.set_state(ConnectionState::Connecting);
         if begun.elapsed() > LAST_RETRY {
             retry = FIRST_RETRY;
         }
         tokio::select! {
-            () = session.cancelled() => return,
+            () = session.cancelled() => return true,
             () = tokio::time::sleep(retry) => {}
         }
         retry = (retry * 2).min(LAST_RETRY);

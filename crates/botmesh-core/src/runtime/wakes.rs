@@ -15,7 +15,7 @@ impl Runtime {
     pub(super) async fn run_timers(self: Arc<Self>) {
         loop {
             let wake = self.timers.due().await;
-            self.lanes.wake(wake, |chat, work| self.spawn_lane(chat, work));
+            self.lanes.wake(wake, &self);
         }
     }
 
@@ -30,9 +30,13 @@ impl Runtime {
                 Ok(due) => {
                     // A full page may not be all: look again when its last one has been woken.
                     let last = due.last().filter(|_| due.len() >= PAGE).map(|(_, after)| *after);
+                    // Where there are replicas, the one that has the conversation in memory is
+                    // to be first.
+                    let later = if self.coordinated.is_some() { RETRY } else { Duration::ZERO };
                     for (chat, after) in due {
                         if !self.conversations.is_waiting(&chat) {
-                            self.timers.arm(after, Wake { chat, reason: WakeReason::Stored });
+                            self.timers
+                                .arm(after + later, Wake { chat, reason: WakeReason::Stored });
                         }
                     }
                     last.map_or(HORIZON / 2, |after| after.max(RETRY))

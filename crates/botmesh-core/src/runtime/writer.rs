@@ -10,6 +10,13 @@ use crate::store::{CheckpointWrite, StoredCheckpoint, Swap};
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Stored(Revision);
 
+/// When a checkpoint wakes its conversation, and when it is gone.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Times {
+    pub(super) wake_in: Option<Duration>,
+    pub(super) expires_in: Option<Duration>,
+}
+
 /// The only place that reads and writes checkpoints: first the guard of the turn, then
 /// compare-and-set on revision and fence.
 impl Runtime {
@@ -27,6 +34,9 @@ impl Runtime {
                 match adopted.previous_fence {
                     // An earlier process of this bot gave higher fences, as when the clock was
                     // set back. There is no other holder: the process is alone with its chats.
+                    Some(seen) if seen > fence && self.coordinated.is_some() => {
+                        return Err(self.superseded(guard).into());
+                    }
                     Some(seen) if seen > fence => {
                         self.fences.observe(seen);
                         fence = self.fences.to_write(fence);
@@ -46,13 +56,16 @@ impl Runtime {
         &self,
         guard: &TurnGuard,
         body: &str,
-        wake_in: Option<Duration>,
+        times: Times,
         before: Option<Stored>,
     ) -> Result<Stored, BotError> {
         guard.check()?;
         let chat = guard.key();
         let fence = self.fences.to_write(guard.fence());
-        let write = CheckpointWrite { body, wake_in, expires_in: None };
+        let Times { wake_in, expires_in } = times;
+        let write = CheckpointWrite { body, wake_in, expires_in };
+        // Before the write: when its outcome stays open the row counts as there.
+        self.conversations.note_present(chat);
         let revision = match self.store.conditional_checkpoints() {
             None => self.store.set_checkpoint(chat, write, fence).await?,
             Some(store) => {
@@ -63,7 +76,6 @@ impl Runtime {
                 }
             }
         };
-        self.conversations.note_present(chat);
         Ok(Stored(revision))
     }
 
@@ -91,7 +103,6 @@ impl Runtime {
 
     /// A later holder was here: the turn is over for everything that still acts under it.
     fn superseded(&self, guard: &TurnGuard) -> LeaseLost {
-        self.conversations.note_present(guard.key());
         guard.end(LossReason::Superseded);
         LeaseLost::new(guard.key().clone(), guard.fence(), LossReason::Superseded)
     }

@@ -46,6 +46,7 @@ use crate::time::Clock;
 #[derive(Clone)]
 pub struct MemoryStore {
     data: Arc<Data>,
+    shared: bool,
 }
 
 struct Data {
@@ -76,7 +77,16 @@ impl MemoryStore {
             checkpoints: Sharded::default(),
             locks: Sharded::default(),
         };
-        Self { data: Arc::new(data) }
+        Self { data: Arc::new(data), shared: false }
+    }
+
+    /// Passes for a store that several processes share, as the replicas of a test do that run in
+    /// one process.
+    #[cfg(any(test, feature = "testing"))]
+    #[must_use]
+    pub fn as_shared(mut self) -> Self {
+        self.shared = true;
+        self
     }
 
     fn now(&self) -> Moment {
@@ -103,7 +113,7 @@ impl Store for MemoryStore {
     }
 
     fn is_shared(&self) -> bool {
-        false
+        self.shared
     }
 
     fn is_durable(&self) -> bool {

@@ -1,19 +1,22 @@
 //! A bot with its users, for tests that read like a chat.
 
+mod user;
+
+pub use user::User;
+
 use std::fmt;
-use std::fmt::Write;
 use std::sync::Arc;
 use std::time::Duration;
 
-use parking_lot::Mutex;
 use tokio::sync::broadcast;
 
-use super::provider::{Listener, TestProvider};
-use crate::bot::{Bot, RunningBot};
-use crate::id::ChatKey;
-use crate::message::{Content, Outgoing};
-use crate::runtime::{Event, Runtime};
+use super::coordinator::MemoryCoordinator;
+use super::hub::MemoryCoordinationHub;
+use super::provider::TestProvider;
+use crate::bot::{Bot, Coordination, RunningBot};
+use crate::runtime::Event;
 use crate::store::MemoryStore;
+use user::Pulse;
 
 /// A bot on a [`TestProvider`] and a [`MemoryStore`], which outlive it: the bot can crash and be
 /// started again. Use it under paused time (`#[tokio::test(start_paused = true)]`).
@@ -36,30 +39,18 @@ use crate::store::MemoryStore;
 pub struct World {
     platform: TestProvider,
     store: MemoryStore,
+    hub: Option<MemoryCoordinationHub>,
     define: Box<dyn Fn(Bot) -> Bot>,
+    coordinate: Box<dyn Fn(Coordination) -> Coordination>,
+    replicas: Vec<Replica>,
+}
+
+/// One process of the bot.
+struct Replica {
+    connection: TestProvider,
     running: Option<(RunningBot, broadcast::Receiver<Event>)>,
+    coordinator: Option<Arc<MemoryCoordinator>>,
     pulse: Pulse,
-}
-
-/// One person who chats with the bot.
-pub struct User {
-    platform: TestProvider,
-    chat: ChatKey,
-    listener: Listener,
-    pulse: Pulse,
-}
-
-/// Tells when the bot has nothing more to do.
-#[derive(Clone, Default)]
-struct Pulse(Arc<Mutex<Option<Arc<Runtime>>>>);
-
-impl Pulse {
-    async fn rests(&self) {
-        let runtime = self.0.lock().clone();
-        if let Some(runtime) = runtime {
-            runtime.idle().await;
-        }
-    }
 }
 
 impl World {
@@ -76,14 +67,56 @@ impl World {
     /// # Panics
     /// When the bot cannot be built.
     pub async fn on(platform: TestProvider, define: impl Fn(Bot) -> Bot + 'static) -> Self {
-        let mut world = Self {
-            platform,
-            store: MemoryStore::new(),
-            define: Box::new(define),
+        Self::begin(platform, None, 1, |coordination| coordination, define).await
+    }
+
+    /// A world with `count` replicas of the bot, which share a hub and the store.
+    ///
+    /// # Panics
+    /// When the bot cannot be built.
+    pub async fn replicas(count: usize, define: impl Fn(Bot) -> Bot + 'static) -> Self {
+        Self::coordinated(TestProvider::new(), count, |coordination| coordination, define).await
+    }
+
+    /// Like [`replicas`](Self::replicas), on a platform that was made ready before, and with the
+    /// coordination that `coordinate` makes of the default one.
+    ///
+    /// # Panics
+    /// When the bot cannot be built.
+    pub async fn coordinated(
+        platform: TestProvider,
+        count: usize,
+        coordinate: impl Fn(Coordination) -> Coordination + 'static,
+        define: impl Fn(Bot) -> Bot + 'static,
+    ) -> Self {
+        let hub = Some(MemoryCoordinationHub::new());
+        Self::begin(platform, hub, count, coordinate, define).await
+    }
+
+    async fn begin(
+        platform: TestProvider,
+        hub: Option<MemoryCoordinationHub>,
+        count: usize,
+        coordinate: impl Fn(Coordination) -> Coordination + 'static,
+        define: impl Fn(Bot) -> Bot + 'static,
+    ) -> Self {
+        let replica = |number| Replica {
+            connection: if number == 0 { platform.clone() } else { platform.another_connection() },
             running: None,
+            coordinator: None,
             pulse: Pulse::default(),
         };
-        world.restart().await;
+        let mut world = Self {
+            replicas: (0..count).map(replica).collect(),
+            platform,
+            store: MemoryStore::new().as_shared(),
+            hub,
+            define: Box::new(define),
+            coordinate: Box::new(coordinate),
+        };
+        for number in 0..count {
+            world.restart_replica(number).await;
+        }
         world
     }
 
@@ -93,31 +126,81 @@ impl World {
         &self.platform
     }
 
+    /// The connection of a replica to the platform, to script its faults.
+    #[must_use]
+    pub fn connection(&self, replica: usize) -> &TestProvider {
+        &self.replicas[replica].connection
+    }
+
+    /// The coordinator of a replica, to script its faults.
+    ///
+    /// # Panics
+    /// When the world has no replicas, or this one does not run.
+    #[must_use]
+    pub fn coordinator(&self, replica: usize) -> &MemoryCoordinator {
+        match &self.replicas[replica].coordinator {
+            Some(coordinator) => coordinator,
+            None => panic!("replica {replica} does not run or is not coordinated"),
+        }
+    }
+
     /// The store of the bot.
     #[must_use]
     pub const fn store(&self) -> &MemoryStore {
         &self.store
     }
 
-    /// The person with this name.
+    /// The running bot of a replica.
+    ///
+    /// # Panics
+    /// When it does not run.
+    pub fn running(&self, replica: usize) -> &RunningBot {
+        match &self.replicas[replica].running {
+            Some((running, _)) => running,
+            None => panic!("replica {replica} does not run"),
+        }
+    }
+
+    /// The person with this name, who writes to the first replica until told otherwise.
     #[must_use]
     pub fn user(&self, name: &str) -> User {
         let chat = self.platform.chat(name);
         let listener = self.platform.listen(&chat);
-        let pulse = self.pulse.clone();
-        User { platform: self.platform.clone(), chat, listener, pulse }
+        User {
+            connections: self.replicas.iter().map(|it| it.connection.clone()).collect(),
+            on: 0,
+            chat,
+            listener,
+            pulses: self.replicas.iter().map(|it| it.pulse.clone()).collect(),
+        }
     }
 
     /// Ends the bot where it stands, as `kill -9` would: what it had only in memory is gone.
     pub fn crash(&mut self) {
-        *self.pulse.0.lock() = None;
-        drop(self.running.take());
+        self.crash_replica(0);
+    }
+
+    /// Ends one replica where it stands.
+    pub fn crash_replica(&mut self, replica: usize) {
+        let replica = &mut self.replicas[replica];
+        *replica.pulse.0.lock() = None;
+        if let Some(coordinator) = replica.coordinator.take() {
+            coordinator.crash();
+        }
+        drop(replica.running.take());
     }
 
     /// Stops the bot in order; returns how many messages were left unhandled.
     pub async fn stop(&mut self) -> usize {
-        *self.pulse.0.lock() = None;
-        match self.running.take() {
+        self.stop_replica(0).await
+    }
+
+    /// Stops one replica in order; returns how many messages were left unhandled.
+    pub async fn stop_replica(&mut self, replica: usize) -> usize {
+        let replica = &mut self.replicas[replica];
+        *replica.pulse.0.lock() = None;
+        replica.coordinator = None;
+        match replica.running.take() {
             Some((running, _)) => running.stop().await,
             None => 0,
         }
@@ -128,35 +211,55 @@ impl World {
     /// # Panics
     /// When the bot cannot be built.
     pub async fn restart(&mut self) {
-        self.crash();
-        let bot = (self.define)(Bot::new(self.platform.clone()).store(self.store.clone()));
+        self.restart_replica(0).await;
+    }
+
+    /// Starts one replica again.
+    ///
+    /// # Panics
+    /// When the bot cannot be built.
+    pub async fn restart_replica(&mut self, number: usize) {
+        self.crash_replica(number);
+        let connection = self.replicas[number].connection.clone();
+        let mut bot = (self.define)(Bot::new(connection).store(self.store.clone()));
+        let mut coordinator = None;
+        if let Some(hub) = &self.hub {
+            let made = Arc::new(MemoryCoordinator::builder(hub).build());
+            bot = bot.coordination((self.coordinate)(Coordination::new(Arc::clone(&made))));
+            coordinator = Some(made);
+        }
         match bot.start().await {
             Ok(running) => {
-                *self.pulse.0.lock() = Some(running.runtime());
-                running.ready().await;
                 let events = running.events();
-                self.running = Some((running, events));
+                let replica = &mut self.replicas[number];
+                *replica.pulse.0.lock() = Some(running.runtime());
+                replica.running = Some((running, events));
+                replica.coordinator = coordinator;
             }
             Err(error) => panic!("{error}"),
         }
+        // A moment, in which it connects or stands by.
+        tokio::time::sleep(Duration::from_millis(1)).await;
     }
 
     /// Lets this much time pass, with everything that is due in it.
     pub async fn advance(&self, time: Duration) {
         // One more millisecond, the grain of the clock: what is due at the end has then begun.
         tokio::time::sleep(time + Duration::from_millis(1)).await;
-        self.pulse.rests().await;
+        self.rests().await;
     }
 
-    /// Waits until the bot has nothing more to do.
+    /// Waits until no replica has anything more to do.
     pub async fn rests(&self) {
-        self.pulse.rests().await;
+        for replica in &self.replicas {
+            replica.pulse.rests().await;
+        }
     }
 
-    /// The events since the last call or the last start, in order.
+    /// The events since the last call or the last start, of one replica after the other.
     pub fn events(&mut self) -> Vec<Event> {
-        let Some((_, events)) = &mut self.running else { return Vec::new() };
-        std::iter::from_fn(|| events.try_recv().ok()).collect()
+        let running = self.replicas.iter_mut().filter_map(|replica| replica.running.as_mut());
+        running.flat_map(|(_, events)| std::iter::from_fn(|| events.try_recv().ok())).collect()
     }
 
     /// What failed since the last call or the last start. Other events are passed over.
@@ -170,121 +273,8 @@ impl World {
     }
 }
 
-impl User {
-    /// The chat of this person.
-    #[must_use]
-    pub const fn chat(&self) -> &ChatKey {
-        &self.chat
-    }
-
-    /// Says something, and waits until the bot has dealt with it.
-    ///
-    /// # Panics
-    /// When the bot does not take it.
-    pub async fn says(&mut self, text: impl Into<String>) -> &mut Self {
-        self.sends(Content::Text(text.into())).await
-    }
-
-    /// Sends something of any kind, and waits until the bot has dealt with it.
-    ///
-    /// # Panics
-    /// When the bot does not take it.
-    pub async fn sends(&mut self, content: Content) -> &mut Self {
-        if let Err(error) = self.platform.sends(&self.chat, content).await {
-            self.fail(&format!("the bot did not take the message: {error}"));
-        }
-        self.pulse.rests().await;
-        self
-    }
-
-    /// Says all of these at once, and waits until the bot has dealt with them.
-    ///
-    /// # Panics
-    /// When the bot does not take one.
-    pub async fn says_at_once<T: Into<String>>(
-        &mut self,
-        texts: impl IntoIterator<Item = T>,
-    ) -> &mut Self {
-        for text in texts {
-            if let Err(error) = self.platform.says(&self.chat, text).await {
-                self.fail(&format!("the bot did not take the message: {error}"));
-            }
-        }
-        self.pulse.rests().await;
-        self
-    }
-
-    /// Presses the newest button that says `label`, and waits until the bot has dealt with it.
-    ///
-    /// # Panics
-    /// When there is no such button.
-    pub async fn presses(&mut self, label: &str) -> &mut Self {
-        if let Err(error) = self.platform.presses(&self.chat, label).await {
-            self.fail(&format!("the button cannot be pressed: {error}"));
-        }
-        self.pulse.rests().await;
-        self
-    }
-
-    /// The next message that the bot has sent says exactly `expected`.
-    ///
-    /// # Panics
-    /// When it says something else, or there is none.
-    pub fn hears(&mut self, expected: &str) -> &mut Self {
-        match self.next() {
-            Some(message) if message.text == expected => self,
-            Some(message) => {
-                self.fail(&format!("expected to hear {expected:?}, heard {:?}", message.text))
-            }
-            None => self.fail(&format!("expected to hear {expected:?}, heard nothing")),
-        }
-    }
-
-    /// The next message that the bot has sent, whatever it says.
-    ///
-    /// # Panics
-    /// When there is none.
-    pub fn hears_something(&mut self) -> Outgoing {
-        match self.next() {
-            Some(message) => message,
-            None => self.fail("expected to hear something, heard nothing"),
-        }
-    }
-
-    /// The bot has sent nothing that was not heard yet.
-    ///
-    /// # Panics
-    /// When it has.
-    pub fn hears_nothing(&mut self) -> &mut Self {
-        match self.next() {
-            None => self,
-            Some(message) => {
-                self.fail(&format!("expected to hear nothing, heard {:?}", message.text))
-            }
-        }
-    }
-
-    fn next(&mut self) -> Option<Outgoing> {
-        std::iter::from_fn(|| self.listener.try_next()).find_map(|entry| entry.what.sent().cloned())
-    }
-
-    fn fail(&self, what: &str) -> ! {
-        let mut chat = String::new();
-        for entry in self.platform.transcript_of(&self.chat) {
-            let _ = writeln!(chat, "  {entry}");
-        }
-        panic!("{}: {what}\nthe chat so far:\n{chat}", self.chat)
-    }
-}
-
 impl fmt::Debug for World {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("World").field("platform", &self.platform).finish_non_exhaustive()
-    }
-}
-
-impl fmt::Debug for User {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("User").field("chat", &self.chat).finish_non_exhaustive()
     }
 }

@@ -4,7 +4,10 @@
 mod building;
 mod conversations;
 mod flows;
+mod handover;
 mod languages;
+mod leading;
 mod messages;
+mod replicas;
 mod stopping;
 mod surviving;

@@ -1,0 +1,162 @@
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::Runtime;
+use super::event::Event;
+use super::handover::Handover;
+use super::place::Place;
+use crate::coordination::{
+    AcquireTurn, ChatTurn, CoordinationError, Coordinator, CoordinatorEvent, LossReason, TurnGuard,
+};
+use crate::id::ChatKey;
+
+/// How long after a lost place another one is reserved.
+const RESERVE_AGAIN: Duration = Duration::from_millis(200);
+
+/// How replicas are coordinated.
+#[derive(Debug, Clone)]
+pub(crate) struct CoordinationSettings {
+    pub(crate) turn_wait: Duration,
+    pub(crate) settle: Duration,
+    pub(crate) provider_session: ProviderSession,
+    pub(crate) provider_down: Duration,
+    pub(crate) handover: Handover,
+}
+
+/// Which replicas connect a provider.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
+pub enum ProviderSession {
+    /// The leader alone where the platform allows one connection only, else all.
+    #[default]
+    Auto,
+    /// The leader alone.
+    Leader,
+    /// All replicas.
+    Shared,
+}
+
+/// What a bot with coordination has beside the rest.
+#[derive(Debug)]
+pub(crate) struct Coordinated {
+    pub(super) coordinator: Arc<dyn Coordinator>,
+    pub(super) settings: CoordinationSettings,
+}
+
+impl Default for CoordinationSettings {
+    fn default() -> Self {
+        Self {
+            turn_wait: Duration::from_secs(120),
+            settle: Duration::from_secs(60),
+            provider_session: ProviderSession::Auto,
+            provider_down: Duration::from_secs(60),
+            handover: Handover::default(),
+        }
+    }
+}
+
+impl Coordinated {
+    pub(crate) const fn new(
+        coordinator: Arc<dyn Coordinator>,
+        settings: CoordinationSettings,
+    ) -> Self {
+        Self { coordinator, settings }
+    }
+
+    /// Waits for the turn of the place that was reserved when the work arrived. A place that could
+    /// not be reserved, or was lost with the session of this replica, is reserved anew at the end
+    /// of the queue: the work is still here.
+    pub(super) async fn acquire(
+        &self,
+        chat: &ChatKey,
+        place: Place,
+    ) -> Result<ChatTurn, CoordinationError> {
+        let until = Instant::now() + self.settings.turn_wait;
+        let mut ticket = place.ticket().await;
+        loop {
+            let left = until.saturating_duration_since(Instant::now());
+            let acquired = match ticket {
+                Ok(ticket) => {
+                    let wait = AcquireTurn::new().with_wait(left);
+                    self.coordinator.acquire_turn(ticket, wait).await
+                }
+                Err(error) => Err(error),
+            };
+            match acquired {
+                Err(
+                    CoordinationError::LeaseLost { .. } | CoordinationError::Unavailable { .. },
+                ) if !left.is_zero() => {
+                    tokio::time::sleep(RESERVE_AGAIN.min(left)).await;
+                    ticket = self.coordinator.reserve(chat).await;
+                }
+                acquired => return acquired,
+            }
+        }
+    }
+}
+
+impl Runtime {
+    /// Runs a step of a conversation for at most `settle`. Beyond that it is stopped, its turn is
+    /// over, and nothing that it kept can act again.
+    pub(super) async fn settled<T>(
+        &self,
+        guard: &TurnGuard,
+        step: impl Future<Output = T>,
+    ) -> Option<T> {
+        let Some(coordinated) = &self.coordinated else { return Some(step.await) };
+        match tokio::time::timeout(coordinated.settings.settle, step).await {
+            Ok(done) => Some(done),
+            Err(_) => {
+                guard.end(LossReason::Settled);
+                None
+            }
+        }
+    }
+
+    /// What this replica remembers of the turn's chat is put aside unless nobody else had the
+    /// chat meanwhile.
+    pub(super) fn forget_if_stale(&self, turn: &ChatTurn) {
+        let chat: &ChatKey = turn.key();
+        let was_own =
+            turn.previous_holder().is_some_and(|holder| turn.incarnation() == Some(holder));
+        if !was_own {
+            self.conversations.note_present(chat);
+        }
+        let is_stale = |last| !was_own || turn.previous_fence() != Some(last);
+        if let Some(mut stale) = self.conversations.take_if(chat, |active| is_stale(active.fence)) {
+            stale.disarm(&self.timers);
+        }
+    }
+
+    pub(super) async fn forward_coordination_events(self: Arc<Self>) {
+        let Some(coordinated) = &self.coordinated else { return };
+        let mut events = coordinated.coordinator.subscribe();
+        loop {
+            match events.recv().await {
+                Ok(event) => self.emit_coordination(event),
+                Err(tokio::sync::broadcast::error::RecvError::Lagged(missed)) => {
+                    self.events.emit(Event::Missed(missed));
+                }
+                Err(tokio::sync::broadcast::error::RecvError::Closed) => return,
+            }
+        }
+    }
+
+    pub(super) fn emit_coordination(&self, event: CoordinatorEvent) {
+        match &event {
+            CoordinatorEvent::Leader { name, fence } => {
+                tracing::info!(%name, %fence, "this replica leads");
+            }
+            CoordinatorEvent::Follower { name, reason } => {
+                tracing::info!(%name, %reason, "this replica follows");
+            }
+            CoordinatorEvent::Handover { name, outcome, .. } => {
+                tracing::info!(%name, ?outcome, "a conversation was handed over");
+            }
+            _ => {}
+        }
+        self.events.emit(Event::Coordination(event));
+    }
+}

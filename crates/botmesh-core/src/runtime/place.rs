@@ -1,0 +1,42 @@
+use std::sync::Arc;
+
+use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
+
+use crate::coordination::{CoordinationError, Coordinator, Ticket};
+use crate::id::ChatKey;
+
+/// The place in the queue across replicas that a piece of work was given when it arrived.
+pub(super) struct Place(oneshot::Receiver<Result<Ticket, CoordinationError>>);
+
+/// Told when a place has been reserved; the next one of the chat waits for it, so that places are
+/// reserved in the order in which work arrived.
+#[derive(Clone)]
+pub(super) struct Reserved(CancellationToken);
+
+impl Place {
+    /// Reserves a place behind the one that `behind` tells of, in a task of its own.
+    pub(super) fn reserve(
+        coordinator: &Arc<dyn Coordinator>,
+        chat: &ChatKey,
+        behind: Option<Reserved>,
+    ) -> (Self, Reserved) {
+        let (told, place) = oneshot::channel();
+        let reserved = Reserved(CancellationToken::new());
+        let done = reserved.0.clone().drop_guard();
+        let (coordinator, chat) = (Arc::clone(coordinator), chat.clone());
+        tokio::spawn(async move {
+            let _done = done;
+            if let Some(Reserved(behind)) = behind {
+                behind.cancelled().await;
+            }
+            // A ticket that nobody takes any more gives up its place when it is dropped.
+            let _ = told.send(coordinator.reserve(&chat).await);
+        });
+        (Self(place), reserved)
+    }
+
+    pub(super) async fn ticket(self) -> Result<Ticket, CoordinationError> {
+        self.0.await.unwrap_or(Err(CoordinationError::Stopped))
+    }
+}
