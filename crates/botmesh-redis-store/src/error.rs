@@ -93,6 +93,7 @@ impl Fault {
                     | ServerErrorKind::MasterDown
                     | ServerErrorKind::ReadOnly
                     | ServerErrorKind::Ask
+                    | ServerErrorKind::Moved
             ),
             _ => matches!(self.code(), "BUSY" | "NOREPLICAS"),
         }

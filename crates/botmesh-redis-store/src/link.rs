@@ -257,7 +257,7 @@ impl Inner {
         let listens = self.kind == Kind::Listening;
         let (sender, receiver) = tokio::sync::mpsc::unbounded_channel();
         let sender = listens.then_some(&sender);
-        let connection = self.servers.open(sender, self.kind == Kind::Plain).await?;
+        let connection = self.servers.open(sender).await?;
         let run = match &connection {
             Connection::Node(node) if self.kind != Kind::Plain => {
                 let mut about = redis::cmd("INFO");

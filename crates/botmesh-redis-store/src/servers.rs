@@ -168,15 +168,13 @@ impl Servers {
         }
     }
 
-    /// Opens a connection to whichever server is in charge now. On a cluster a command may be
-    /// repeated by the driver, if that is allowed.
+    /// Opens a connection to whichever server is in charge now.
     pub(crate) async fn open(
         &self,
         pushes: Option<&UnboundedSender<PushInfo>>,
-        repeats: bool,
     ) -> RedisResult<Connection> {
         install_cryptography();
-        match tokio::time::timeout(CONNECT, self.open_unbounded(pushes, repeats)).await {
+        match tokio::time::timeout(CONNECT, self.open_unbounded(pushes)).await {
             Ok(opened) => opened,
             Err(_) => Err((ErrorKind::Io, "no connection within five seconds").into()),
         }
@@ -185,10 +183,9 @@ impl Servers {
     async fn open_unbounded(
         &self,
         pushes: Option<&UnboundedSender<PushInfo>>,
-        repeats: bool,
     ) -> RedisResult<Connection> {
         let client = match &self.topology {
-            Topology::Cluster(nodes) => return self.open_cluster(nodes, pushes, repeats).await,
+            Topology::Cluster(nodes) => return self.open_cluster(nodes, pushes).await,
             Topology::Single(url) => self.client(url)?,
             Topology::Sentinel { sentinels, master } => self.find_master(sentinels, master).await?,
         };
@@ -252,7 +249,6 @@ impl Servers {
         &self,
         nodes: &[String],
         pushes: Option<&UnboundedSender<PushInfo>>,
-        repeats: bool,
     ) -> RedisResult<Connection> {
         let infos: Vec<ConnectionInfo> =
             nodes.iter().map(|url| self.info(url)).collect::<RedisResult<_>>()?;
@@ -260,10 +256,9 @@ impl Servers {
             .use_protocol(ProtocolVersion::RESP3)
             .connection_timeout(CONNECT / 2)
             .response_timeout(self.response)
-            .overall_response_timeout(Some(self.response));
-        if !repeats {
-            builder = builder.retries(0);
-        }
+            .overall_response_timeout(Some(self.response))
+            // Only the caller knows what may be repeated.
+            .retries(0);
         if let Some(tls) = &self.tls {
             builder = builder.certs(tls.clone());
         }
