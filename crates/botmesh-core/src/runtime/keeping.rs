@@ -6,7 +6,7 @@ use super::Runtime;
 use super::writer::{Stored, Times};
 use crate::coordination::TurnGuard;
 use crate::error::BotError;
-use crate::flow::{FlowDefinition, Persistence, Run};
+use crate::flow::{FlowDefinition, Persistence, Run, SaveError};
 use crate::id::ConversationName;
 
 /// Longer first answers of a `do_` step are asked for again, where nothing else is set.
@@ -87,7 +87,15 @@ impl Runtime {
             .coordinated
             .as_ref()
             .map_or(MAX_ANSWER_BYTES, |coordinated| coordinated.settings.handover.max_answer_bytes);
-        let body = if unasked { flow.save_unasked(run, most) } else { flow.save(run, most) }?;
+        let saved = if unasked { flow.save_unasked(run, most) } else { flow.save(run, most) };
+        let body = match saved {
+            // What cannot be written cannot be forwarded: the fallback applies to it.
+            Err(SaveError::State { .. }) if expires_in.is_some() => {
+                let name = ConversationName::new(flow.name())?;
+                return self.write_stub(guard, &name, wake_in, stored).await;
+            }
+            saved => saved?,
+        };
         let times = Times { wake_in, expires_in };
         *stored = Some(self.save_checkpoint(guard, &body, times, *stored).await?);
         Ok(())
@@ -101,13 +109,20 @@ impl Runtime {
         wait: Option<Duration>,
         stored: &mut Option<Stored>,
     ) -> Result<(), BotError> {
-        if stored.is_some() {
-            return Ok(());
-        }
+        if stored.is_some() { Ok(()) } else { self.write_stub(guard, name, wait, stored).await }
+    }
+
+    async fn write_stub(
+        &self,
+        guard: &TurnGuard,
+        name: &ConversationName,
+        wait: Option<Duration>,
+        stored: &mut Option<Stored>,
+    ) -> Result<(), BotError> {
         let body = serde_json::to_string(&Stub { stub: name.clone() })?;
         let expires_in = Some(STUB.max(wait.unwrap_or_default()));
         let times = Times { wake_in: None, expires_in };
-        *stored = Some(self.save_checkpoint(guard, &body, times, None).await?);
+        *stored = Some(self.save_checkpoint(guard, &body, times, *stored).await?);
         Ok(())
     }
 }

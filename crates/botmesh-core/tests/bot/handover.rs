@@ -236,3 +236,59 @@ async fn a_step_that_was_cut_keeps_its_answer() {
     ana.on(0).says("one").await.hears_nothing();
     ana.on(1).says("two").await.hears("second?").hears("one two");
 }
+
+/// F3: a state that cannot be written as JSON is not forwarded, and goes to the fallback.
+#[tokio::test(start_paused = true)]
+async fn a_state_that_is_no_json_goes_to_the_fallback() {
+    use std::collections::HashMap;
+    let coordinate = |it: Coordination| it.handover(Handover::forward().fallback(Fallback::Notify));
+    let mut world = World::coordinated(TestProvider::new(), 2, coordinate, |bot| {
+        bot.flow(
+            flow::<HashMap<(u8, u8), String>>("odd")
+                .enter_on("go")
+                .ask("one?", |s, a| a.text().map(|text| drop(s.insert((1, 2), text))))
+                .ask("two?", |_, _| Ok(()))
+                .say(|s| format!("{} kept", s.len()))
+                .forwardable(),
+        )
+    })
+    .await;
+    let mut ana = world.user("ana");
+    ana.on(0).says("go").await.hears("one?");
+    ana.on(0).says("a").await.hears("two?");
+    ana.on(0).says("b").await.hears("1 kept");
+    ana.on(0).says("go").await.hears("one?");
+    ana.on(0).says("a").await.hears("two?");
+    ana.on(1).says("b").await.hears("Sorry, we were interrupted. Please start again.");
+    assert!(outcomes(&mut world).contains(&HandoverOutcome::Notified));
+}
+
+/// F8: answers to later questions of a step are not forwarded: the step begins again.
+#[tokio::test(start_paused = true)]
+async fn a_step_that_waits_at_a_later_question_begins_again() {
+    let world = World::replicas(2, |bot| {
+        bot.flow(
+            flow::<String>("work")
+                .enter_on("go")
+                .do_(|c| async move {
+                    let mut answers = Vec::new();
+                    for number in 1..=3 {
+                        answers.push(c.ask(format!("{number}?")).await?.text()?);
+                    }
+                    c.update(|s: &mut String| *s = answers.join(" "));
+                    Ok(())
+                })
+                .say(|s| s.clone())
+                .persistent(),
+        )
+    })
+    .await;
+    let mut ana = world.user("ana");
+    ana.on(0).says("go").await.hears("1?");
+    ana.on(0).says("a").await.hears("2?");
+    ana.on(0).says("b").await.hears("3?");
+    ana.on(1).says("lost").await.hears("1?");
+    ana.on(1).says("a").await.hears("2?");
+    ana.on(1).says("b").await.hears("3?");
+    ana.on(1).says("c").await.hears("a b c");
+}

@@ -8,6 +8,7 @@ mod handover;
 mod languages;
 mod leading;
 mod messages;
+mod plain_store;
 mod replicas;
 mod stopping;
 mod surviving;
