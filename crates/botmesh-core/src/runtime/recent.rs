@@ -53,6 +53,7 @@ impl Recent {
 mod tests {
     use super::*;
 
+    /// A1, A3: what is remembered to tell duplicates is bounded, and the younger half is there.
     #[test]
     fn the_most_recent_half_is_always_known_and_memory_is_bounded() {
         let mut recent = Recent::new(100);

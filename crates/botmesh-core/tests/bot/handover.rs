@@ -42,7 +42,7 @@ fn outcomes(world: &mut World) -> Vec<HandoverOutcome> {
     outcomes.collect()
 }
 
-/// F1, F9: a forwarded flow goes on with another replica, which is an event.
+/// F1, F9, C11: a forwarded flow goes on with another replica, which is an event.
 #[tokio::test(start_paused = true)]
 async fn a_forwarded_flow_goes_on_with_another_replica() {
     let mut world = world(Handover::forward()).await;

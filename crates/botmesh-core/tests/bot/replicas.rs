@@ -32,8 +32,8 @@ fn fifty() -> Flow<Count> {
         .persistent()
 }
 
-/// D6: a persistent flow alternates between two replicas for fifty steps without a repeated
-/// question or a stale answer. D2: no replica sees it in the middle of a step.
+/// D6, D2: a persistent flow alternates between two replicas for fifty steps without a repeated
+/// question or a stale answer; no replica sees it in the middle of a step.
 #[tokio::test(start_paused = true)]
 async fn a_persistent_flow_alternates_between_replicas_without_a_repeated_question() {
     let world = World::replicas(2, |bot| bot.flow(fifty())).await;

@@ -35,7 +35,7 @@ fn bot(bot: Bot) -> Bot {
         .fallback(|ctx| async move { ctx.reply(format!("new: {}", ctx.text())).await })
 }
 
-/// A7: a persistent flow goes on at the same question after a crash, at every question.
+/// A7, A11: a persistent flow goes on at the same question after a crash, at every question.
 #[tokio::test(start_paused = true)]
 async fn a_persistent_flow_goes_on_at_the_same_question_after_a_crash() {
     let mut world = World::new(bot).await;
