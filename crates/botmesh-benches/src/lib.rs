@@ -1,0 +1,13 @@
+//! What the benches share: a platform without a network that feeds messages and takes replies, and
+//! the bots that answer it.
+
+mod feed;
+pub mod memory;
+pub mod options;
+pub mod peer;
+pub mod spread;
+pub mod table;
+mod workload;
+
+pub use feed::{Driver, Feed};
+pub use workload::{Bench, Workload};
