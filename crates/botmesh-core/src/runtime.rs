@@ -1,7 +1,7 @@
 //! What runs a bot: the way of one message from a provider to its handler and back.
 //!
-//! Provider → [`ingress`] → [`lanes`] (one chat, one task) → turn → hooks, layers → conversation
-//! or [`router`] → [`sender`] → provider. Whatever acts checks the turn's guard first.
+//! Provider → ingress → lanes (one chat, one task) → turn → hooks, layers → conversation or router
+//! → sender → provider. Whatever acts checks the turn's guard first.
 
 mod activity;
 mod context;
