@@ -102,6 +102,16 @@ impl Servers {
         matches!(self.topology, Topology::Cluster(_))
     }
 
+    /// Whether servers can push messages: not where the URL asks for the older protocol.
+    pub(crate) fn can_push(&self) -> bool {
+        match &self.topology {
+            Topology::Single(url) => self
+                .info(url)
+                .is_ok_and(|info| info.redis_settings().protocol() != ProtocolVersion::RESP2),
+            Topology::Sentinel { .. } | Topology::Cluster(_) => true,
+        }
+    }
+
     fn urls(&self) -> &[String] {
         match &self.topology {
             Topology::Single(url) => std::slice::from_ref(url),

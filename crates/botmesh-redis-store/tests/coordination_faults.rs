@@ -114,6 +114,25 @@ async fn pushes_come_again_after_their_connection_was_cut() {
     assert!(quick >= 8, "only {quick} of 10 hand-overs were pushed");
 }
 
+/// C14: where a proxy speaks RESP2 only, no push can arrive, and polling does it all.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn without_pushes_tickets_poll() {
+    let Some(server) = PrivateServer::start(&[]) else { return support::skip() };
+    let old = || RedisStore::connect(format!("{}/?protocol=resp2", server.url()));
+    let (a, b) = (replica(old()).await, replica(old()).await);
+    for _ in 0..3 {
+        let turn = take(&a, "k").await;
+        let ticket = b.reserve(&chat("k")).await.unwrap();
+        let (next, released) = tokio::join!(acquire(&b, ticket), async {
+            tokio::time::sleep(Duration::from_millis(150)).await;
+            turn.release().await.unwrap();
+            Instant::now()
+        });
+        assert!(released.elapsed() < Duration::from_millis(400), "{:?}", released.elapsed());
+        next.release().await.unwrap();
+    }
+}
+
 /// C15: a message for which nobody competes costs two commands, as the server counts them.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_uncontended_message_costs_two_commands() {

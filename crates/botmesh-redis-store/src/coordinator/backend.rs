@@ -22,6 +22,8 @@ use crate::servers::Servers;
 pub(super) struct RedisBackend {
     pub(super) space: Keyspace,
     limits: Limits,
+    /// Tickets poll otherwise.
+    can_push: bool,
     /// Turns and their wake-ups.
     link: Arc<Link>,
     /// Heartbeats only, so that they never wait behind turns.
@@ -34,10 +36,13 @@ pub(super) struct RedisBackend {
 
 impl RedisBackend {
     pub(super) fn new(servers: &Servers, space: Keyspace, limits: Limits) -> Self {
+        let can_push = servers.can_push();
+        let kind = if can_push { Kind::Listening } else { Kind::Identified };
         Self {
             space,
             limits,
-            link: Arc::new(Link::new(servers.clone(), Kind::Listening)),
+            can_push,
+            link: Arc::new(Link::new(servers.clone(), kind)),
             heartbeats: Link::new(servers.clone(), Kind::Identified),
             ear: Ear::default(),
             sessions: Sessions::default(),
@@ -130,6 +135,10 @@ impl Backend for RedisBackend {
     ) -> Result<(), BackendError> {
         // The keeper calls this first, on the thread where it renews.
         self.heartbeats.settle_here();
+        if !self.can_push {
+            pushes.disconnected();
+            return Ok(());
+        }
         let runtime = self.link.runtime().unwrap_or_else(Handle::current);
         let channels = self.space.channels(incarnation.as_str());
         let link = Arc::clone(&self.link);
