@@ -5,6 +5,8 @@ mod problem;
 mod running;
 mod settings;
 
+#[cfg(any(test, feature = "testing"))]
+pub use crate::runtime::BrokenRule;
 pub use crate::runtime::{
     Fallback, FallbackFunction, Handover, HandoverInfo, HandoverReason, ProviderSession,
 };

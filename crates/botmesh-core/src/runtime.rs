@@ -4,6 +4,7 @@
 //! → sender → provider. Whatever acts checks the turn's guard first.
 
 mod activity;
+mod broken_rule;
 mod context;
 mod continuing;
 mod conversing;
@@ -29,6 +30,7 @@ mod timer;
 mod wakes;
 mod writer;
 
+pub use broken_rule::BrokenRule;
 pub use context::Context;
 pub use coordination::ProviderSession;
 pub use event::{Activity, ErrorEvent, Event};

@@ -3,6 +3,8 @@ use std::time::Duration;
 
 use super::problem::Problem;
 use crate::coordination::Coordinator;
+#[cfg(any(test, feature = "testing"))]
+use crate::runtime::BrokenRule;
 use crate::runtime::{CoordinationSettings, Handover, ProviderSession};
 use crate::store::Store;
 
@@ -60,6 +62,13 @@ impl Coordination {
     /// What becomes of conversations when their chat changes the replica.
     pub fn handover(mut self, handover: Handover) -> Self {
         self.settings.handover = handover;
+        self
+    }
+
+    /// Breaks a rule, so that a test can prove that it notices.
+    #[cfg(any(test, feature = "testing"))]
+    pub const fn break_rule(mut self, rule: BrokenRule) -> Self {
+        self.settings.broken = Some(rule);
         self
     }
 

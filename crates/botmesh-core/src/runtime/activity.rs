@@ -3,6 +3,7 @@ use std::sync::Arc;
 
 use futures_util::FutureExt;
 
+use super::broken_rule::BrokenRule;
 use super::conversing::Claimed;
 use super::coordination::Coordinated;
 use super::event::Activity;
@@ -24,7 +25,10 @@ impl Runtime {
     pub(super) async fn process(self: &Arc<Self>, chat: &ChatKey, queued: Queued) {
         let Queued { work, place } = queued;
         match (&self.coordinated, place) {
-            (Some(coordinated), Some(place)) => {
+            (Some(coordinated), Some(place))
+                if !(matches!(work, Work::Wake(_))
+                    && coordinated.breaks(BrokenRule::WakesWithoutTurn)) =>
+            {
                 Box::pin(self.process_coordinated(coordinated, place, work)).await;
             }
             _ => {

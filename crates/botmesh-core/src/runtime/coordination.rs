@@ -4,6 +4,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::Runtime;
+use super::broken_rule::BrokenRule;
 use super::event::Event;
 use super::handover::Handover;
 use super::place::Place;
@@ -23,6 +24,7 @@ pub(crate) struct CoordinationSettings {
     pub(crate) provider_session: ProviderSession,
     pub(crate) provider_down: Duration,
     pub(crate) handover: Handover,
+    pub(crate) broken: Option<BrokenRule>,
 }
 
 /// Which replicas connect a provider.
@@ -53,6 +55,7 @@ impl Default for CoordinationSettings {
             provider_session: ProviderSession::Auto,
             provider_down: Duration::from_secs(60),
             handover: Handover::default(),
+            broken: None,
         }
     }
 }
@@ -63,6 +66,11 @@ impl Coordinated {
         settings: CoordinationSettings,
     ) -> Self {
         Self { coordinator, settings }
+    }
+
+    /// Whether a test breaks this rule.
+    pub(super) fn breaks(&self, rule: BrokenRule) -> bool {
+        cfg!(any(test, feature = "testing")) && self.settings.broken == Some(rule)
     }
 
     /// Waits for the turn of the place that was reserved when the work arrived. A place that could
@@ -106,6 +114,9 @@ impl Runtime {
         step: impl Future<Output = T>,
     ) -> Option<T> {
         let Some(coordinated) = &self.coordinated else { return Some(step.await) };
+        if coordinated.breaks(BrokenRule::SettlesNothing) {
+            return Some(step.await);
+        }
         match tokio::time::timeout(coordinated.settings.settle, step).await {
             Ok(done) => Some(done),
             Err(_) => {
@@ -118,6 +129,10 @@ impl Runtime {
     /// What this replica remembers of the turn's chat is put aside unless nobody else had the
     /// chat meanwhile.
     pub(super) fn forget_if_stale(&self, turn: &ChatTurn) {
+        let broken = |it: &Coordinated| it.breaks(BrokenRule::KeepsStaleCopies);
+        if self.coordinated.as_ref().is_some_and(broken) {
+            return;
+        }
         let chat: &ChatKey = turn.key();
         let was_own =
             turn.previous_holder().is_some_and(|holder| turn.incarnation() == Some(holder));

@@ -1,9 +1,11 @@
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::Runtime;
+use super::broken_rule::BrokenRule;
 use crate::coordination::{LeaseLost, LossReason, TurnGuard};
 use crate::error::BotError;
-use crate::id::Revision;
+use crate::id::{Fence, Revision};
 use crate::store::{CheckpointWrite, StoredCheckpoint, Swap};
 
 /// The checkpoint that the store has of a conversation in memory.
@@ -64,6 +66,9 @@ impl Runtime {
         let fence = self.fences.to_write(guard.fence());
         let Times { wake_in, expires_in } = times;
         let write = CheckpointWrite { body, wake_in, expires_in };
+        if self.coordinated.as_ref().is_some_and(|it| it.breaks(BrokenRule::WritesAfterRelease)) {
+            return Ok(self.write_later(guard, fence, body, times, before));
+        }
         // Before the write: when its outcome stays open the row counts as there.
         self.conversations.note_present(chat);
         let revision = match self.store.conditional_checkpoints() {
@@ -77,6 +82,28 @@ impl Runtime {
             }
         };
         Ok(Stored(revision))
+    }
+
+    /// What [`BrokenRule::WritesAfterRelease`] does.
+    fn write_later(
+        &self,
+        guard: &TurnGuard,
+        fence: Fence,
+        body: &str,
+        times: Times,
+        before: Option<Stored>,
+    ) -> Stored {
+        let (store, guard, body) = (Arc::clone(&self.store), guard.clone(), body.to_owned());
+        tokio::spawn(async move {
+            guard.lost().await;
+            let Times { wake_in, expires_in } = times;
+            let write = CheckpointWrite { body: &body, wake_in, expires_in };
+            let expected = before.map(|Stored(revision)| revision);
+            if let Some(store) = store.conditional_checkpoints() {
+                let _ = store.set_checkpoint_if(guard.key(), write, expected, fence).await;
+            }
+        });
+        before.unwrap_or(Stored(Revision::new(0)))
     }
 
     /// Removes the checkpoint of the turn's chat, unless a later holder has written it.

@@ -1,0 +1,99 @@
+//! Simulation of whole bots: replicas on one hub and one store with virtual time, users who chat
+//! with whichever replica comes first, and faults of all kinds. One seed is one run.
+//!
+//! `BOTMESH_SEED=7 cargo test -p botmesh-core --features testing --test simulation` repeats the run
+//! of one seed; `BOTMESH_SEEDS=2000` runs so many of them. `cargo xtask simulate` does it faster.
+
+#![allow(unreachable_pub, reason = "nobody else uses a test binary")]
+#![allow(clippy::expect_used, clippy::unwrap_used, reason = "all of it is a test")]
+
+mod bot;
+mod history;
+mod mutants;
+mod plan;
+mod replica;
+mod store;
+mod user;
+mod world;
+
+use std::collections::BTreeMap;
+
+use plan::Plan;
+use world::run;
+
+/// Seeds that have found something, each with what it was.
+const REGRESSIONS: &[u64] = &[];
+
+fn from_environment(name: &str) -> Option<u64> {
+    std::env::var(name).ok().map(|value| value.parse().expect("a number"))
+}
+
+/// D1, D2, D3, D4, D5, D6, D7, C3, F1, F4, F6: whatever fails, no two replicas act on one chat at
+/// once, nothing acts without its turn, nothing is asked twice or mixed up where nothing failed,
+/// and every chat still answers once all is healed.
+#[test]
+fn whatever_fails_replicas_keep_to_their_turns() {
+    let seeds: Vec<u64> = match from_environment("BOTMESH_SEED") {
+        Some(seed) => vec![seed],
+        None => {
+            let first = from_environment("BOTMESH_FIRST_SEED").unwrap_or(0);
+            let count = from_environment("BOTMESH_SEEDS").unwrap_or(200);
+            REGRESSIONS.iter().copied().chain(first..first + count).collect()
+        }
+    };
+    let verbose = std::env::var("BOTMESH_VERBOSE").is_ok();
+    let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
+    let mut failed = Vec::new();
+    let mut kinds: BTreeMap<String, u64> = BTreeMap::new();
+    for seed in &seeds {
+        let outcome = run(Plan::new(*seed));
+        for (what, count) in &outcome.counts {
+            *counts.entry(what).or_default() += count;
+        }
+        if verbose && seeds.len() == 1 {
+            println!("{}", outcome.lines.join("\n"));
+        }
+        if let Some(first) = outcome.violations.first() {
+            if failed.len() < 3 {
+                println!("{}", outcome.report(*seed));
+            }
+            let kind: String = first.chars().filter(|it| !it.is_ascii_digit()).collect();
+            *kinds.entry(kind).or_default() += 1;
+            failed.push(*seed);
+        }
+    }
+    println!("{} seeds: {counts:?}", seeds.len());
+    assert!(failed.is_empty(), "{} seeds failed: {failed:?}; {kinds:?}", failed.len());
+    if seeds.len() >= 100 {
+        for what in [
+            "crashes",
+            "stops",
+            "slow steps",
+            "settled",
+            "resumed",
+            "notified",
+            "summaries",
+            "bursts",
+        ] {
+            assert!(counts.contains_key(what), "no run had any {what}");
+        }
+    }
+}
+
+/// One seed is one run: it goes the same way again.
+#[test]
+fn a_seed_goes_the_same_way_again() {
+    for seed in 0..10 {
+        let (first, again) = (run(Plan::new(seed)), run(Plan::new(seed)));
+        let differs = first.lines.iter().zip(&again.lines).position(|(a, b)| a != b);
+        if let Some(line) = differs {
+            let from = line.saturating_sub(5);
+            panic!(
+                "seed {seed} differs at line {line}:\n{}\nand\n{}",
+                first.lines[from..=line].join("\n"),
+                again.lines[from..=line].join("\n")
+            );
+        }
+        assert_eq!(first.lines.len(), again.lines.len(), "seed {seed}");
+    }
+}

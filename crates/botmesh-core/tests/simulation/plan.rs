@@ -1,0 +1,145 @@
+//! What happens in one run, decided by its seed before it begins.
+
+use std::time::Duration;
+
+use botmesh_core::bot::BrokenRule;
+
+/// Random numbers of a seed (SplitMix64): the same on every machine.
+#[derive(Debug, Clone)]
+pub struct Dice(u64);
+
+impl Dice {
+    /// Dice of their own for one part of a run, so that parts do not disturb each other.
+    pub fn new(seed: u64, part: u64) -> Self {
+        let mut dice = Self(seed ^ part.wrapping_mul(0xd6e8_feb8_6659_fd93));
+        dice.next();
+        dice
+    }
+
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    pub fn below(&mut self, end: u64) -> u64 {
+        self.next() % end.max(1)
+    }
+
+    pub fn pick(&mut self, length: usize) -> usize {
+        usize::try_from(self.below(length as u64)).expect("below a length")
+    }
+
+    pub fn happens(&mut self, per_mille: u64) -> bool {
+        self.below(1000) < per_mille
+    }
+
+    pub fn millis(&mut self, from: u64, to: u64) -> Duration {
+        Duration::from_millis(from + self.below(to - from + 1))
+    }
+}
+
+/// One rule of the design that a run breaks on purpose.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mutant {
+    /// The store accepts every write.
+    StoreIgnoresFences,
+    Runtime(BrokenRule),
+}
+
+#[derive(Debug, Clone, Copy)]
+pub enum Fault {
+    Crash,
+    /// Crashes in the middle of its next call of the store or the platform.
+    CrashInCall {
+        after: bool,
+    },
+    Stop,
+    Freeze(Duration),
+    LoseRequests(u32),
+    LoseReplies(u32),
+    Delay(Duration, Duration),
+    DropPushes(Duration),
+    SlowSends(Duration, Duration),
+    Interrupt(Duration),
+}
+
+#[derive(Debug, Clone, Copy)]
+pub struct Planned {
+    pub at: Duration,
+    pub replica: usize,
+    pub fault: Fault,
+}
+
+#[derive(Debug, Clone)]
+pub struct Plan {
+    pub seed: u64,
+    pub replicas: usize,
+    pub users: usize,
+    pub length: Duration,
+    pub exclusive: bool,
+    pub faults: Vec<Planned>,
+    /// Of a thousand calls of the store, how many fail, lose their answer, or take long.
+    pub store_fails: u64,
+    pub store_loses: u64,
+    pub store_slow: u64,
+    /// Of a thousand sends, how many are refused or lose their receipt.
+    pub send_fails: u64,
+    /// Of a thousand steps, how many take longer than `settle`.
+    pub slow_steps: u64,
+    pub mutant: Option<Mutant>,
+}
+
+impl Plan {
+    pub fn new(seed: u64) -> Self {
+        let mut dice = Dice::new(seed, 1);
+        let replicas = 2 + dice.pick(2);
+        let length = Duration::from_secs(120 + dice.below(300));
+        let mut faults: Vec<Planned> = (0..dice.below(7))
+            .map(|_| {
+                let at = dice.millis(0, u64::try_from(length.as_millis()).expect("minutes"));
+                Planned { at, replica: dice.pick(replicas), fault: fault(&mut dice) }
+            })
+            .collect();
+        faults.sort_by_key(|planned| planned.at);
+        let mut rate = |most: u64| if dice.happens(500) { dice.below(most) } else { 0 };
+        Self {
+            seed,
+            replicas,
+            length,
+            faults,
+            store_fails: rate(40),
+            store_loses: rate(40),
+            store_slow: rate(40),
+            send_fails: rate(40),
+            slow_steps: rate(150),
+            users: 2 + dice.pick(4),
+            exclusive: dice.happens(150),
+            mutant: None,
+        }
+    }
+
+    pub fn with(mut self, mutant: Mutant) -> Self {
+        self.mutant = Some(mutant);
+        self
+    }
+}
+
+fn fault(dice: &mut Dice) -> Fault {
+    match dice.below(12) {
+        0 | 1 => Fault::Crash,
+        2 | 3 => Fault::CrashInCall { after: dice.happens(500) },
+        4 | 5 => Fault::Stop,
+        6 => Fault::Freeze(dice.millis(500, 30_000)),
+        7 => Fault::LoseRequests(1 + dice.pick(6) as u32),
+        8 => Fault::LoseReplies(1 + dice.pick(6) as u32),
+        9 => Fault::Delay(dice.millis(10, 6_000), dice.millis(1_000, 20_000)),
+        10 => match dice.below(2) {
+            0 => Fault::DropPushes(dice.millis(1_000, 60_000)),
+            _ => Fault::Interrupt(dice.millis(1_000, 40_000)),
+        },
+        _ => Fault::SlowSends(dice.millis(100, 12_000), dice.millis(1_000, 60_000)),
+    }
+}
