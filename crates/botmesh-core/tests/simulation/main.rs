@@ -37,7 +37,7 @@ fn whatever_fails_replicas_keep_to_their_turns() {
         Some(seed) => vec![seed],
         None => {
             let first = from_environment("BOTMESH_FIRST_SEED").unwrap_or(0);
-            let count = from_environment("BOTMESH_SEEDS").unwrap_or(200);
+            let count = from_environment("BOTMESH_SEEDS").unwrap_or(100);
             REGRESSIONS.iter().copied().chain(first..first + count).collect()
         }
     };
