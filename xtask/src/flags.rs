@@ -13,6 +13,8 @@ usage: cargo xtask COMMAND
   services up|down|status        private servers on free ports in a temporary directory
            [--install]           ... installing the programs they need through the package manager
   bench [NAME [ARGUMENT...]]     one benchmark; without a name, the list of them
+  chaos [--minutes 10] [--seed N] [--replicas N] [--backend redis] [--sentinel]
+                                 worker processes and faults on a private server, and a check of what happened
   tidy                           layers, file sizes, manifests, crate docs, forbidden text
   guarantees                     every promise of docs/guarantees.md against the tests that prove it
 ";
@@ -25,6 +27,7 @@ pub(crate) enum Command {
     Test { arguments: Vec<String> },
     Services { action: Action, install: bool },
     Bench { name: Option<String>, arguments: Vec<String> },
+    Chaos { arguments: Vec<String> },
     Tidy,
     Guarantees,
 }
@@ -68,6 +71,7 @@ pub(crate) fn parse(arguments: impl Iterator<Item = String>) -> Result<Command> 
             let name = (!arguments.is_empty()).then(|| arguments.remove(0));
             Ok(Command::Bench { name, arguments })
         }
+        "chaos" => Ok(Command::Chaos { arguments }),
         "tidy" => {
             nothing_left(&command, &arguments)?;
             Ok(Command::Tidy)

@@ -3,6 +3,7 @@
 //! Run it as `cargo xtask`; without arguments it lists its commands.
 
 mod bench;
+mod chaos;
 mod ci;
 mod flags;
 mod guarantees;
@@ -44,6 +45,7 @@ fn run() -> anyhow::Result<()> {
         Command::Test { arguments } => test::run(&workspace, &arguments),
         Command::Services { action, install } => services::run(&workspace, action, install),
         Command::Bench { name, arguments } => bench::run(&workspace, name.as_deref(), &arguments),
+        Command::Chaos { arguments } => chaos::run(&workspace, &arguments),
         Command::Tidy => tidy::run(&workspace),
         Command::Guarantees => guarantees::run(&workspace),
     }

@@ -26,6 +26,10 @@ fn every_command_is_understood() {
             arguments: vec!["--chats".into(), "1000".into()]
         }
     );
+    assert_eq!(
+        parsed("chaos --minutes 1").unwrap(),
+        Command::Chaos { arguments: vec!["--minutes".into(), "1".into()] }
+    );
     assert_eq!(parsed("bench").unwrap(), Command::Bench { name: None, arguments: vec![] });
     assert_eq!(
         parsed("test -p botmesh-core fifo").unwrap(),

@@ -1,0 +1,34 @@
+//! The coordinators that workers can be given.
+
+use std::sync::Arc;
+
+use anyhow::{Result, bail};
+use botmesh_core::ReplicaId;
+use botmesh_core::coordination::{Coordinator, CoordinatorSettings};
+use botmesh_redis_store::{RedisCoordinator, RedisStore};
+
+/// The name under which sentinels know the master.
+pub const MASTER: &str = "botmesh";
+
+/// Makes a coordinator of a backend: `redis` with one URL, or `redis-sentinel` with the URLs of
+/// the sentinels, separated by commas.
+///
+/// # Errors
+/// When there is no such backend or its URL is refused.
+pub fn open(
+    backend: &str,
+    url: &str,
+    replica: ReplicaId,
+    settings: CoordinatorSettings,
+) -> Result<Arc<dyn Coordinator>> {
+    let builder = match backend {
+        "redis" => RedisCoordinator::connect(url),
+        "redis-sentinel" => RedisCoordinator::through(RedisStore::sentinel(
+            url.split(',').map(str::to_owned),
+            MASTER,
+        )),
+        other => bail!("there is no backend {other}: choose redis or redis-sentinel"),
+    };
+    let coordinator = builder.prefix("chaos").replica_id(replica).settings(settings).build()?;
+    Ok(Arc::new(coordinator))
+}

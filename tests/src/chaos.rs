@@ -1,0 +1,224 @@
+//! A run: servers, workers, faults, and the check of what came of it.
+
+mod harm;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use tempfile::TempDir;
+use tokio::time::Instant;
+
+use crate::checker::{Bounds, Report, check};
+use crate::history::{Clock, Entry, Event, Recorder, nanos, read};
+use crate::nemesis::Nemesis;
+use crate::process::{Orders, Process};
+use crate::proxy::Proxy;
+use crate::servers::Servers;
+use crate::timeline::assemble;
+use crate::worker::Habit;
+
+/// What to run.
+#[derive(Debug, Clone)]
+pub struct Chaos {
+    /// The program of the workers.
+    pub program: PathBuf,
+    /// The backend: `redis`.
+    pub backend: String,
+    /// With fail-overs by Sentinel instead of faults of the network.
+    pub sentinel: bool,
+    /// Chooses work and faults.
+    pub seed: u64,
+    /// How long faults happen.
+    pub time: Duration,
+    /// How many workers there are.
+    pub replicas: usize,
+    /// The mean pause between two jobs of one of a worker's tasks.
+    pub pace: Duration,
+    /// How the workers behave.
+    pub habit: Habit,
+}
+
+/// What came of it.
+#[derive(Debug)]
+pub struct Outcome {
+    /// What the checker found.
+    pub report: Report,
+    /// The histories; kept when a rule was broken.
+    pub directory: PathBuf,
+}
+
+/// The lease of most workers; some have a longer one. It ends locally before a shorter one does at
+/// the backend, which is what the grace after a restart counts on.
+const LEASE: Duration = Duration::from_secs(1);
+const LONGER_LEASE: Duration = Duration::from_millis(1250);
+
+/// Each so often there is a pause without faults, in which everybody must get on.
+const STORM: Duration = Duration::from_secs(25);
+const CALM: Duration = Duration::from_secs(5);
+
+struct Run {
+    chaos: Chaos,
+    directory: TempDir,
+    servers: Servers,
+    proxies: Vec<Proxy>,
+    workers: Vec<Replica>,
+    driver: Recorder,
+    histories: u64,
+    faults: u64,
+}
+
+struct Replica {
+    process: Process,
+    history: u64,
+}
+
+impl Chaos {
+    /// An honest run on a single Redis server.
+    #[must_use]
+    pub fn new(program: PathBuf, seed: u64, time: Duration) -> Self {
+        Self {
+            program,
+            backend: "redis".to_owned(),
+            sentinel: false,
+            seed,
+            time,
+            replicas: 5,
+            pace: Duration::from_millis(40),
+            habit: Habit::Honest,
+        }
+    }
+
+    /// Runs it.
+    ///
+    /// # Errors
+    /// When a server or a worker cannot be started, or a history is broken.
+    pub async fn run(self) -> Result<Outcome> {
+        let directory = tempfile::Builder::new().prefix("botmesh-chaos-").tempdir()?;
+        let servers = match self.sentinel {
+            true => Servers::watched(directory.path()).await?,
+            false => Servers::single(directory.path()).await?,
+        };
+        let mut proxies = Vec::new();
+        for _ in 0..self.replicas {
+            proxies.push(Proxy::start(servers.data[0].port()).await?);
+        }
+        let driver = Recorder::to_file(&directory.path().join("driver"), Clock::Machine)?;
+        let (workers, histories, faults) = (Vec::new(), 0, 0);
+        let chaos = self;
+        Run { chaos, directory, servers, proxies, workers, driver, histories, faults }.go().await
+    }
+}
+
+impl Run {
+    async fn go(mut self) -> Result<Outcome> {
+        for index in 0..self.chaos.replicas {
+            let replica = self.start_worker(index)?;
+            self.workers.push(replica);
+        }
+        // A backend that was just made grants nothing for a lease.
+        tokio::time::sleep(LEASE * 2).await;
+        self.rage().await?;
+        tokio::time::sleep(CALM).await;
+        self.finish().await;
+        let report = self.check()?;
+        let directory = match report.violations.is_empty() {
+            true => self.directory.path().to_owned(),
+            false => self.directory.keep(),
+        };
+        Ok(Outcome { report, directory })
+    }
+
+    async fn rage(&mut self) -> Result<()> {
+        let Chaos { seed, time, replicas, sentinel, .. } = self.chaos;
+        let mut nemesis = Nemesis::new(seed, replicas, LEASE, sentinel);
+        let end = Instant::now() + time;
+        let mut calm = Instant::now() + STORM;
+        while Instant::now() < end {
+            let plan = nemesis.choose();
+            let latency = nemesis.latency();
+            self.harm(plan, latency).await.with_context(|| plan.kind.name())?;
+            tokio::time::sleep(plan.pause).await;
+            if Instant::now() >= calm {
+                tokio::time::sleep(CALM).await;
+                calm = Instant::now() + STORM;
+            }
+        }
+        Ok(())
+    }
+
+    fn start_worker(&mut self, index: usize) -> Result<Replica> {
+        let history = self.histories;
+        self.histories += 1;
+        let (backend, url) = match self.chaos.sentinel {
+            true => {
+                let ports = self.servers.sentinel_ports();
+                let urls: Vec<_> = ports.iter().map(|port| local(*port)).collect();
+                ("redis-sentinel", urls.join(","))
+            }
+            false => ("redis", local(self.proxies[index].port())),
+        };
+        let orders = Orders {
+            backend: backend.to_owned(),
+            url,
+            replica: format!("w{index}"),
+            lease: if index % 3 == 2 { LONGER_LEASE } else { LEASE },
+            seed: self.chaos.seed ^ ((history + 1) << 20),
+            pace: self.chaos.pace,
+            habit: self.chaos.habit,
+            history: self.history(history),
+        };
+        let process = Process::start(&self.chaos.program, &orders)?;
+        Ok(Replica { process, history })
+    }
+
+    fn history(&self, number: u64) -> PathBuf {
+        self.directory.path().join(format!("worker-{number}"))
+    }
+
+    async fn finish(&mut self) {
+        for worker in &mut self.workers {
+            worker.process.finish();
+        }
+        let deadline = Instant::now() + LONGER_LEASE * 20;
+        for worker in &mut self.workers {
+            worker.process.ended(deadline).await;
+        }
+        // Whoever is killed here has not ended, which the checker finds.
+        self.workers.clear();
+    }
+
+    fn check(&self) -> Result<Report> {
+        let load = |path: PathBuf| -> Result<Vec<Entry>> {
+            // A worker that was killed before it had a session has no history.
+            let text = if path.exists() { std::fs::read_to_string(&path)? } else { String::new() };
+            read(&text).with_context(|| path.display().to_string())
+        };
+        let driver = load(self.directory.path().join("driver"))?;
+        let numbers = 0..self.histories;
+        let workers: Vec<_> =
+            numbers.map(|number| load(self.history(number))).collect::<Result<_>>()?;
+        Ok(check(&assemble(&driver, &workers)?, &Bounds::new(LONGER_LEASE)))
+    }
+
+    fn begin(&mut self, kind: &str, forgets: bool) -> u64 {
+        self.faults += 1;
+        let (number, kind) = (self.faults, kind.to_owned());
+        self.driver.note(Event::Fault { number, kind, forgets });
+        number
+    }
+
+    /// Sleeps, and notes by how much that took longer.
+    async fn sleep(&self, time: Duration) {
+        let due = self.driver.now() + nanos(time);
+        tokio::time::sleep(time).await;
+        let length = self.driver.now().saturating_sub(due);
+        if length > nanos(Duration::from_millis(60)) {
+            self.driver.note(Event::Stalled { length });
+        }
+    }
+}
+
+fn local(port: u16) -> String {
+    format!("redis://127.0.0.1:{port}")
+}

@@ -1,0 +1,14 @@
+#![doc = include_str!("../README.md")]
+
+pub mod backend;
+pub mod chaos;
+pub mod checker;
+pub mod history;
+pub mod nemesis;
+pub mod process;
+pub mod proxy;
+pub mod random;
+pub mod servers;
+pub mod simulation;
+pub mod timeline;
+pub mod worker;

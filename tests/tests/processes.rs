@@ -1,0 +1,60 @@
+//! Real processes over a real server, for a minute.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
+
+use std::path::Path;
+use std::time::Duration;
+
+use botmesh_tests::chaos::{Chaos, Outcome};
+use botmesh_tests::checker::Rule;
+use botmesh_tests::nemesis::Kind;
+use botmesh_tests::servers;
+use botmesh_tests::worker::Habit;
+
+fn run(seed: u64, seconds: u64, change: impl FnOnce(&mut Chaos)) -> Option<Outcome> {
+    if !servers::is_installed() {
+        let required = std::env::var("BOTMESH_REQUIRE_BACKENDS").is_ok_and(|set| set == "1");
+        assert!(!required, "redis-server is absent, and BOTMESH_REQUIRE_BACKENDS=1 wants it");
+        println!("skipped: redis-server is absent");
+        return None;
+    }
+    let program = Path::new(env!("CARGO_BIN_EXE_worker")).to_owned();
+    let mut chaos = Chaos::new(program, seed, Duration::from_secs(seconds));
+    change(&mut chaos);
+    let mut builder = tokio::runtime::Builder::new_multi_thread();
+    let runtime = builder.worker_threads(1).enable_all().build().unwrap();
+    Some(runtime.block_on(chaos.run()).unwrap())
+}
+
+/// C3, C4, C6, C7, C8, C9, C10, C14: processes that are killed, frozen and cut off, over a server
+/// that is frozen, restarted and wiped, break no promise.
+#[test]
+fn a_minute_of_faults_breaks_no_promise() {
+    let Some(Outcome { report, directory }) = run(1, 60, |_| {}) else { return };
+    println!("{report}");
+    assert!(report.violations.is_empty(), "the histories are in {}\n{report}", directory.display());
+    // Less than this would prove nothing.
+    assert!(report.turns > 1_000 && report.fault_count() >= 10, "{report}");
+    assert!(report.faults.contains_key(Kind::KillWorker.name()), "{report}");
+}
+
+/// C6: a worker that goes on after its guard refused is seen to do so by the checker, so that its
+/// silence means something.
+#[test]
+fn workers_that_ignore_their_guards_are_caught() {
+    let ignorant = |chaos: &mut Chaos| {
+        (chaos.replicas, chaos.habit) = (3, Habit::IgnoresGuard);
+    };
+    let mut found = Vec::new();
+    for seed in 1..=3 {
+        let Some(Outcome { report, directory }) = run(seed, 15, ignorant) else { return };
+        if directory.exists() {
+            std::fs::remove_dir_all(directory).unwrap();
+        }
+        found.extend(report.violations.iter().map(|violation| violation.rule));
+        if found.iter().any(|rule| matches!(rule, Rule::Overlap | Rule::ActedWhenDead)) {
+            return;
+        }
+    }
+    panic!("nobody was caught, only {found:?}");
+}
