@@ -1,9 +1,11 @@
 //! Keeps a session: registers an incarnation, renews its lease, and registers another when the
 //! lease was lost.
 
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use futures_util::future::join_all;
 use tokio::sync::oneshot;
 
 use super::backend::{Backend, BackendError};
@@ -13,6 +15,9 @@ use crate::coordination::{
     CoordinationError, CoordinatorEvent, LeaseMoment, LossReason, SessionLease,
 };
 use crate::id::IncarnationId;
+
+/// So many touches are under way at the same time.
+const TOUCHES: usize = 64;
 
 /// Proves that the bot's runtime makes progress, to a keeper on a thread of its own.
 #[derive(Debug, Default)]
@@ -55,7 +60,11 @@ pub(super) async fn keep<B: Backend>(
                 if let Some(first) = first.take() {
                     let _ = first.send(Ok(()));
                 }
-                renew_until_lost(&shared, &live, progress.as_deref()).await;
+                // A renewal never waits for the touches, which are as many as chats are held.
+                tokio::select! {
+                    () = renew_until_lost(&shared, &live, progress.as_deref()) => {}
+                    never = touch_at_times(&shared, &live) => match never {},
+                }
                 if !lose(&shared, &live) {
                     return;
                 }
@@ -128,6 +137,12 @@ async fn renew_until_lost<B: Backend>(
             Ok(_) => heartbeat,
             Err(_) => heartbeat / 10,
         };
+    }
+}
+
+async fn touch_at_times<B: Backend>(shared: &Shared<B>, live: &Live) -> Infallible {
+    loop {
+        tokio::time::sleep(shared.settings.heartbeat()).await;
         touch(shared, live).await;
     }
 }
@@ -135,18 +150,22 @@ async fn renew_until_lost<B: Backend>(
 /// Keeps the records of long holds, which would be forgotten as left behind by the dead.
 async fn touch<B: Backend>(shared: &Shared<B>, live: &Live) {
     let age = shared.settings.lease() * 5;
-    for open in shared.tickets.touch_older(age, shared.clock.now()) {
-        let ticket = live.ticket(open.sequence);
-        let touch = Operation::Touch { key: open.key.clone(), ticket };
-        match shared.send(&touch).await {
-            // A guard closes its ticket before it sends the release, so a ticket that is still held
-            // here was taken away: the backend has lost records, and all that it granted is in
-            // doubt.
-            Ok(Reply::NotHolder) if shared.tickets.is_held(open.sequence) => {
-                live.lease.end(LossReason::Superseded);
+    let old = shared.tickets.touch_older(age, shared.clock.now());
+    for some in old.chunks(TOUCHES) {
+        let touches = some.iter().map(|open| async move {
+            let ticket = live.ticket(open.sequence);
+            let touch = Operation::Touch { key: open.key.clone(), ticket };
+            match shared.send(&touch).await {
+                // A guard closes its ticket before it sends the release, so a ticket that is still
+                // held here was taken away: the backend has lost records, and all that it granted
+                // is in doubt.
+                Ok(Reply::NotHolder) if shared.tickets.is_held(open.sequence) => {
+                    live.lease.end(LossReason::Superseded);
+                }
+                _ => {}
             }
-            _ => {}
-        }
+        });
+        join_all(touches).await;
     }
 }
 

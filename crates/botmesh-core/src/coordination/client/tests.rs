@@ -147,6 +147,49 @@ async fn a_holder_that_the_backend_has_forgotten_lets_go() {
     assert_eq!(lost.reason, LossReason::Superseded);
 }
 
+/// A backend that takes long to answer each touch.
+#[derive(Debug)]
+struct SlowTouches(MemoryBackend);
+
+#[async_trait]
+impl Backend for SlowTouches {
+    fn name(&self) -> &'static str {
+        self.0.name()
+    }
+
+    async fn send(&self, operation: &Operation) -> Result<Reply, BackendError> {
+        if matches!(operation, Operation::Touch { .. }) {
+            tokio::time::sleep(LEASE / 5).await;
+        }
+        self.0.send(operation).await
+    }
+
+    async fn listen(
+        &self,
+        incarnation: &IncarnationId,
+        sink: PushSink,
+    ) -> Result<(), BackendError> {
+        self.0.listen(incarnation, sink).await
+    }
+}
+
+/// C5: the renewal of the lease does not wait until many held chats have been touched.
+#[tokio::test(start_paused = true)]
+async fn many_slow_touches_delay_no_heartbeat() {
+    let hub = MemoryCoordinationHub::new();
+    let backend = MemoryBackend::new(&hub, Limits::from(&CoordinatorSettings::default()));
+    let client = CoordinatorClient::builder(SlowTouches(backend)).build();
+    client.start().await.unwrap();
+    let mut turns = Vec::new();
+    for number in 0..500 {
+        let chat = ChatKey::decode(&format!("test:{number}")).unwrap();
+        let ticket = client.reserve(&chat).await.unwrap();
+        turns.push(client.acquire_turn(ticket, AcquireTurn::new()).await.unwrap());
+    }
+    tokio::time::sleep(LEASE * 20).await;
+    assert!(turns.iter().all(|turn| turn.check().is_ok()));
+}
+
 /// C2: after a lost lease the coordinator comes back as another incarnation.
 #[tokio::test(start_paused = true)]
 async fn a_lost_lease_is_followed_by_another_incarnation() {
