@@ -17,6 +17,8 @@ mod documentation {
     mod conversations {}
     #[doc = include_str!("../../guide/testing.md")]
     mod testing {}
+    #[doc = include_str!("../../guide/replicas.md")]
+    mod replicas {}
     #[doc = include_str!("../../guide/stores.md")]
     mod stores {}
 }
