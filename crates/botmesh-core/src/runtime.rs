@@ -14,6 +14,7 @@ mod fences;
 mod flows;
 mod functions;
 mod handover;
+mod hashed;
 mod ingress;
 mod keeping;
 mod lanes;

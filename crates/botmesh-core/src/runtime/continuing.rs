@@ -103,7 +103,7 @@ impl Runtime {
             };
         };
         if !active.is_meant(wake.reason) {
-            self.conversations.park(guard.key().clone(), active);
+            self.conversations.park(guard.key(), active);
             return Ok(());
         }
         match &active.state {

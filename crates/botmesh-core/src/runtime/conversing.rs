@@ -1,11 +1,10 @@
-use std::collections::HashMap;
-use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
 
-use super::recent::{Recent, RecentHasher};
+use super::hashed::{ChatHasher, HashedChat, HashedMap, SHARDS};
+use super::recent::Recent;
 use super::scene::Listener;
 use super::timer::{TimerId, Timers, Wake, WakeReason};
 use super::writer::Stored;
@@ -17,13 +16,11 @@ use crate::message::Message;
 use crate::question::{Question, WaitToken};
 use crate::text::{Language, Texts};
 
-const SHARDS: usize = 64;
-
 /// How many chats are remembered to have no checkpoint in the store; a few bytes each.
 const KNOWN_ABSENT: usize = 1_000_000;
 
 struct Shard {
-    waiting: HashMap<ChatKey, Box<Active>>,
+    waiting: HashedMap<HashedChat, Box<Active>>,
     absent: Recent,
 }
 
@@ -43,8 +40,7 @@ pub(crate) struct Conversations {
     persistent: bool,
     settings: ConversingSettings,
     shards: Box<[Mutex<Shard>]>,
-    shard_of: RandomState,
-    hasher: RecentHasher,
+    hasher: ChatHasher,
 }
 
 /// What holds for all conversations of a bot.
@@ -123,12 +119,11 @@ impl Conversations {
     pub(crate) fn new(definitions: Vec<Definition>, settings: ConversingSettings) -> Self {
         let shard = || {
             let absent = Recent::new(KNOWN_ABSENT / SHARDS);
-            Mutex::new(Shard { waiting: HashMap::new(), absent })
+            Mutex::new(Shard { waiting: HashedMap::default(), absent })
         };
         let persistent = definitions.iter().any(Definition::is_persistent);
         let shards = std::iter::repeat_with(shard).take(SHARDS).collect();
-        let (shard_of, hasher) = (RandomState::new(), RecentHasher::default());
-        Self { definitions, persistent, settings, shards, shard_of, hasher }
+        Self { definitions, persistent, settings, shards, hasher: ChatHasher::default() }
     }
 
     pub(super) fn any(&self) -> bool {
@@ -143,20 +138,24 @@ impl Conversations {
     /// Whether the store is known to have no checkpoint of the chat. This process is the only one
     /// that writes them.
     pub(super) fn is_known_absent(&self, chat: &ChatKey) -> bool {
-        self.shard(chat).lock().absent.contains(self.hasher.hash(chat))
+        let chat = self.hasher.chat(chat);
+        self.shard(&chat).lock().absent.contains(self.hasher.identity(&chat))
     }
 
     pub(super) fn note_absent(&self, chat: &ChatKey) {
-        self.shard(chat).lock().absent.insert(self.hasher.hash(chat));
+        let chat = self.hasher.chat(chat);
+        self.shard(&chat).lock().absent.insert(self.hasher.identity(&chat));
     }
 
     pub(super) fn note_present(&self, chat: &ChatKey) {
-        self.shard(chat).lock().absent.remove(self.hasher.hash(chat));
+        let chat = self.hasher.chat(chat);
+        self.shard(&chat).lock().absent.remove(self.hasher.identity(&chat));
     }
 
     /// The waiting conversation of the chat goes on in this language.
     pub(super) fn set_language(&self, chat: &ChatKey, language: &Language) {
-        if let Some(active) = self.shard(chat).lock().waiting.get_mut(chat) {
+        let chat = self.hasher.chat(chat);
+        if let Some(active) = self.shard(&chat).lock().waiting.get_mut(&chat) {
             active.listener.set_language(language);
         }
     }
@@ -190,12 +189,14 @@ impl Conversations {
     }
 
     pub(super) fn is_waiting(&self, chat: &ChatKey) -> bool {
-        self.shard(chat).lock().waiting.contains_key(chat)
+        let chat = self.hasher.chat(chat);
+        self.shard(&chat).lock().waiting.contains_key(&chat)
     }
 
     /// Takes the chat's conversation out of memory, for its turn.
     pub(super) fn take(&self, chat: &ChatKey) -> Option<Box<Active>> {
-        self.shard(chat).lock().waiting.remove(chat)
+        let chat = self.hasher.chat(chat);
+        self.shard(&chat).lock().waiting.remove(&chat)
     }
 
     /// Like [`take`](Self::take), if `unwanted` says so.
@@ -204,26 +205,27 @@ impl Conversations {
         chat: &ChatKey,
         unwanted: impl FnOnce(&Active) -> bool,
     ) -> Option<Box<Active>> {
-        let waiting = &mut self.shard(chat).lock().waiting;
-        if unwanted(waiting.get(chat)?) { waiting.remove(chat) } else { None }
+        let chat = self.hasher.chat(chat);
+        let waiting = &mut self.shard(&chat).lock().waiting;
+        if unwanted(waiting.get(&chat)?) { waiting.remove(&chat) } else { None }
     }
 
     /// Notes that the turn with this fence has been completed.
     pub(super) fn touch(&self, chat: &ChatKey, fence: Fence) {
-        if let Some(active) = self.shard(chat).lock().waiting.get_mut(chat) {
+        let chat = self.hasher.chat(chat);
+        if let Some(active) = self.shard(&chat).lock().waiting.get_mut(&chat) {
             active.fence = fence;
         }
     }
 
     /// Puts the chat's conversation back, to wait.
-    pub(super) fn park(&self, chat: ChatKey, active: Box<Active>) {
+    pub(super) fn park(&self, chat: &ChatKey, active: Box<Active>) {
+        let chat = self.hasher.chat(chat);
         self.shard(&chat).lock().waiting.insert(chat, active);
     }
 
-    fn shard(&self, chat: &ChatKey) -> &Mutex<Shard> {
-        #[allow(clippy::cast_possible_truncation, reason = "only the low bits are used")]
-        let index = self.shard_of.hash_one(chat) as usize % SHARDS;
-        &self.shards[index]
+    fn shard(&self, chat: &HashedChat) -> &Mutex<Shard> {
+        &self.shards[chat.shard()]
     }
 }
 

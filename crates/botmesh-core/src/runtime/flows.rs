@@ -73,7 +73,7 @@ impl Runtime {
                 Claimed::Taken
             }
         };
-        self.conversations.park(guard.key().clone(), active);
+        self.conversations.park(guard.key(), active);
         claimed
     }
 

@@ -38,7 +38,7 @@ impl Runtime {
         } else {
             let Waiting::Answer { question, token, failures } = waiting else {
                 // It rests: the message is not for it.
-                self.conversations.park(guard.key().clone(), active);
+                self.conversations.park(guard.key(), active);
                 return Claimed::Free(message);
             };
             let scene = Scene { runtime: self, guard, listener: &active.listener };
@@ -62,7 +62,7 @@ impl Runtime {
                     if let Err(error) = scene.say(reply).await {
                         self.conversation_failed(guard, active.number, error);
                     }
-                    self.conversations.park(guard.key().clone(), active);
+                    self.conversations.park(guard.key(), active);
                     return Claimed::Taken;
                 }
             }
@@ -114,7 +114,7 @@ impl Runtime {
             }
         }
         active.begin_wait(&self.timers, guard.key(), after, None);
-        self.conversations.park(guard.key().clone(), active);
+        self.conversations.park(guard.key(), active);
     }
 
     async fn run_function(self: &Arc<Self>, guard: &TurnGuard, active: &mut Active) -> Paused {

@@ -4,6 +4,7 @@ use async_trait::async_trait;
 use tokio::task::AbortHandle;
 
 use super::Runtime;
+use super::hashed::HashedChat;
 use super::lanes::{Queued, Refusal, Start};
 use super::place::{Place, Reserved};
 use crate::id::{ChatKey, ProviderId};
@@ -39,12 +40,12 @@ impl Deliveries for Ingress {
 
 impl Start for Arc<Runtime> {
     /// The task ends when the lane is empty.
-    fn lane(&self, chat: ChatKey, first: Queued) -> AbortHandle {
+    fn lane(&self, chat: HashedChat, first: Queued) -> AbortHandle {
         let runtime = Self::clone(self);
         tokio::spawn(async move {
             let mut queued = first;
             loop {
-                runtime.process(&chat, queued).await;
+                runtime.process(chat.chat(), queued).await;
                 match runtime.lanes.next(&chat) {
                     Some(next) => queued = next,
                     None => return,

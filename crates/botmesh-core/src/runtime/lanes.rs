@@ -1,28 +1,25 @@
+use std::collections::VecDeque;
 use std::collections::hash_map::Entry;
-use std::collections::{HashMap, VecDeque};
-use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio::task::AbortHandle;
 
+use super::hashed::{ChatHasher, HashedChat, HashedMap, SHARDS};
 use super::place::{Place, Reserved};
-use super::recent::{Recent, RecentHasher};
+use super::recent::Recent;
 use super::timer::Wake;
 use crate::id::ChatKey;
 use crate::message::Message;
 use crate::provider::{Accepted, DeliverError};
-
-const SHARDS: usize = 64;
 
 /// The queues of the chats: one lane for each chat that has work, served by one task at a time.
 ///
 /// A lane exists only while its task runs, so an idle chat costs nothing here.
 pub(crate) struct Lanes {
     shards: Box<[Mutex<Shard>]>,
-    shard_of: RandomState,
-    seen: RecentHasher,
+    hasher: ChatHasher,
     limits: LaneLimits,
     /// Messages that were accepted and are not handled yet, of all chats.
     in_work: AtomicUsize,
@@ -66,7 +63,7 @@ impl Work {
 }
 
 struct Shard {
-    lanes: HashMap<ChatKey, Lane>,
+    lanes: HashedMap<HashedChat, Lane>,
     recent: Recent,
 }
 
@@ -88,12 +85,11 @@ impl Lanes {
     pub(crate) fn new(limits: LaneLimits) -> Self {
         let shard = || {
             let recent = Recent::new((limits.remembered_ids / SHARDS).max(2));
-            Mutex::new(Shard { lanes: HashMap::new(), recent })
+            Mutex::new(Shard { lanes: HashedMap::default(), recent })
         };
         Self {
             shards: std::iter::repeat_with(shard).take(SHARDS).collect(),
-            shard_of: RandomState::new(),
-            seen: RecentHasher::default(),
+            hasher: ChatHasher::default(),
             limits,
             in_work: AtomicUsize::new(0),
             waiting_for_room: AtomicUsize::new(0),
@@ -109,26 +105,28 @@ impl Lanes {
         if self.closed.load(Ordering::Acquire) {
             return Err(Refusal::Final(DeliverError::Stopping));
         }
-        let seen = message.id.as_ref().map(|id| self.seen.hash(&(&message.chat, id)));
-        let mut shard = self.shard(&message.chat).lock();
-        if seen.is_some_and(|hash| shard.recent.contains(hash)) {
+        let chat = self.hasher.chat(&message.chat);
+        let seen = message.id.as_ref().map(|id| self.hasher.message(&chat, id));
+        let mut shard = self.shard(&chat).lock();
+        let Shard { lanes, recent } = &mut *shard;
+        if seen.is_some_and(|seen| recent.contains(seen)) {
             return Ok(Accepted::Duplicate);
         }
-        if let Some(lane) = shard.lanes.get(&message.chat)
-            && lane.queue.len() >= self.limits.per_chat
+        let lane = lanes.entry(chat);
+        if let Entry::Occupied(lane) = &lane
+            && lane.get().queue.len() >= self.limits.per_chat
         {
-            let waiting = lane.queue.len();
+            let waiting = lane.get().queue.len();
             return Err(Refusal::Final(DeliverError::ChatFull { waiting }));
         }
         if !self.take_room() {
             return Err(Refusal::NoRoom(message));
         }
         // Remembered only once nothing can refuse it: a platform's retry must not be swallowed.
-        if let Some(hash) = seen {
-            shard.recent.insert(hash);
+        if let Some(seen) = seen {
+            recent.insert(seen);
         }
-        let chat = message.chat.clone();
-        shard.push(chat, Work::Message(message), start);
+        push(lane, Work::Message(message), start);
         Ok(Accepted::New)
     }
 
@@ -138,14 +136,14 @@ impl Lanes {
         if self.closed.load(Ordering::Acquire) {
             return;
         }
-        let chat = wake.chat.clone();
+        let chat = self.hasher.chat(&wake.chat);
         let mut shard = self.shard(&chat).lock();
         self.in_work.fetch_add(1, Ordering::AcqRel);
-        shard.push(chat, Work::Wake(wake), start);
+        push(shard.lanes.entry(chat), Work::Wake(wake), start);
     }
 
     /// Takes the next work of a lane, whose task has finished one; none ends the lane.
-    pub(crate) fn next(&self, chat: &ChatKey) -> Option<Queued> {
+    pub(crate) fn next(&self, chat: &HashedChat) -> Option<Queued> {
         let next = {
             let mut shard = self.shard(chat).lock();
             let next = shard.lanes.get_mut(chat).and_then(|lane| lane.queue.pop_front());
@@ -220,29 +218,24 @@ impl Lanes {
         }
     }
 
-    fn shard(&self, chat: &ChatKey) -> &Mutex<Shard> {
-        // The modulus keeps the index below SHARDS on any width.
-        #[allow(clippy::cast_possible_truncation, reason = "only the low bits are used")]
-        let index = self.shard_of.hash_one(chat) as usize % SHARDS;
-        &self.shards[index]
+    fn shard(&self, chat: &HashedChat) -> &Mutex<Shard> {
+        &self.shards[chat.shard()]
     }
 }
 
-impl Shard {
-    fn push(&mut self, chat: ChatKey, work: Work, start: &impl Start) {
-        match self.lanes.entry(chat) {
-            Entry::Occupied(mut lane) => {
-                let behind = lane.get_mut().last_place.take();
-                let (place, reserved) = start.reserve(lane.key(), behind).unzip();
-                let lane = lane.get_mut();
-                lane.last_place = reserved;
-                lane.queue.push_back(Queued { work, place });
-            }
-            Entry::Vacant(vacant) => {
-                let (place, last_place) = start.reserve(vacant.key(), None).unzip();
-                let task = start.lane(vacant.key().clone(), Queued { work, place });
-                vacant.insert(Lane { queue: VecDeque::new(), last_place, task });
-            }
+fn push(lane: Entry<'_, HashedChat, Lane>, work: Work, start: &impl Start) {
+    match lane {
+        Entry::Occupied(mut lane) => {
+            let behind = lane.get_mut().last_place.take();
+            let (place, reserved) = start.reserve(lane.key().chat(), behind).unzip();
+            let lane = lane.get_mut();
+            lane.last_place = reserved;
+            lane.queue.push_back(Queued { work, place });
+        }
+        Entry::Vacant(vacant) => {
+            let (place, last_place) = start.reserve(vacant.key().chat(), None).unzip();
+            let task = start.lane(vacant.key().clone(), Queued { work, place });
+            vacant.insert(Lane { queue: VecDeque::new(), last_place, task });
         }
     }
 }
@@ -250,7 +243,7 @@ impl Shard {
 /// What begins when work arrives.
 pub(crate) trait Start {
     /// The task of a new lane.
-    fn lane(&self, chat: ChatKey, first: Queued) -> AbortHandle;
+    fn lane(&self, chat: HashedChat, first: Queued) -> AbortHandle;
 
     /// The reservation of a place across replicas behind the last one of the chat; none when the
     /// process is alone.

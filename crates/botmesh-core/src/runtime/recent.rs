@@ -1,38 +1,28 @@
-use std::collections::HashSet;
-use std::hash::{BuildHasher, Hash, RandomState};
+use super::hashed::{HashedSet, Identity};
 
 /// Remembers the most recent of what it was told, in bounded memory.
 ///
-/// Kept are 128-bit hashes under random keys, in two generations: when the younger is full the
-/// older is forgotten. So between `capacity / 2` and `capacity` entries are known.
+/// There are two generations: when the younger is full the older is forgotten. So between
+/// `capacity / 2` and `capacity` entries are known.
 pub(crate) struct Recent {
-    young: HashSet<u128>,
-    old: HashSet<u128>,
+    young: HashedSet<Identity>,
+    old: HashedSet<Identity>,
     generation: usize,
-}
-
-/// The random keys of a family of [`Recent`] sets.
-#[derive(Default)]
-pub(crate) struct RecentHasher(RandomState, RandomState);
-
-impl RecentHasher {
-    pub(crate) fn hash(&self, value: &impl Hash) -> u128 {
-        (u128::from(self.0.hash_one(value)) << 64) | u128::from(self.1.hash_one(value))
-    }
 }
 
 impl Recent {
     pub(crate) fn new(capacity: usize) -> Self {
-        Self { young: HashSet::new(), old: HashSet::new(), generation: (capacity / 2).max(1) }
+        let (young, old) = (HashedSet::default(), HashedSet::default());
+        Self { young, old, generation: (capacity / 2).max(1) }
     }
 
-    pub(crate) fn contains(&self, hash: u128) -> bool {
-        self.young.contains(&hash) || self.old.contains(&hash)
+    pub(crate) fn contains(&self, identity: Identity) -> bool {
+        self.young.contains(&identity) || self.old.contains(&identity)
     }
 
-    /// Remembers `hash`; false when it is known already.
-    pub(crate) fn insert(&mut self, hash: u128) -> bool {
-        if self.old.contains(&hash) || !self.young.insert(hash) {
+    /// Remembers `identity`; false when it is known already.
+    pub(crate) fn insert(&mut self, identity: Identity) -> bool {
+        if self.old.contains(&identity) || !self.young.insert(identity) {
             return false;
         }
         if self.young.len() >= self.generation {
@@ -43,9 +33,9 @@ impl Recent {
         true
     }
 
-    pub(crate) fn remove(&mut self, hash: u128) {
-        self.young.remove(&hash);
-        self.old.remove(&hash);
+    pub(crate) fn remove(&mut self, identity: Identity) {
+        self.young.remove(&identity);
+        self.old.remove(&identity);
     }
 }
 
@@ -57,24 +47,23 @@ mod tests {
     #[test]
     fn the_most_recent_half_is_always_known_and_memory_is_bounded() {
         let mut recent = Recent::new(100);
-        for number in 0..10_000_u128 {
-            assert!(recent.insert(number));
-            assert!(!recent.insert(number));
+        for number in 0..10_000 {
+            assert!(recent.insert(Identity::numbered(number)));
+            assert!(!recent.insert(Identity::numbered(number)));
             for known in number.saturating_sub(49)..=number {
-                assert!(recent.contains(known));
+                assert!(recent.contains(Identity::numbered(known)));
             }
             assert!(recent.young.len() + recent.old.len() <= 100);
         }
-        assert!(!recent.contains(0));
+        assert!(!recent.contains(Identity::numbered(0)));
     }
 
     #[test]
     fn a_removed_entry_is_new_again() {
         let mut recent = Recent::new(10);
-        let hasher = RecentHasher::default();
-        let hash = hasher.hash(&("chat", "id"));
-        assert!(recent.insert(hash));
-        recent.remove(hash);
-        assert!(recent.insert(hash));
+        let identity = Identity::numbered(7);
+        assert!(recent.insert(identity));
+        recent.remove(identity);
+        assert!(recent.insert(identity));
     }
 }
