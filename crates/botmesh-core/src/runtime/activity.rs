@@ -93,12 +93,12 @@ impl Runtime {
     async fn handle(
         self: &Arc<Self>,
         guard: &TurnGuard,
-        message: Message,
+        message: Box<Message>,
     ) -> Result<(), (Activity, BotError)> {
         let mut message = message;
         for hook in &self.router.hooks {
-            match hook(message).await {
-                Ok(Some(changed)) => message = changed,
+            match hook(*message).await {
+                Ok(Some(changed)) => message = Box::new(changed),
                 Ok(None) => return Ok(()),
                 Err(error) => return Err((Activity::Hook, error)),
             }
@@ -118,7 +118,7 @@ impl Runtime {
     pub(super) async fn route(
         self: &Arc<Self>,
         guard: &TurnGuard,
-        message: Message,
+        message: Box<Message>,
     ) -> Result<(), BotError> {
         let mut message = message;
         if self.conversations.any() {
@@ -143,7 +143,7 @@ impl Runtime {
     async fn run_handler(
         self: &Arc<Self>,
         guard: &TurnGuard,
-        message: Message,
+        message: Box<Message>,
         matched: Matched,
         handler: super::BoxHandler,
     ) -> Result<(), BotError> {
@@ -160,7 +160,7 @@ impl Runtime {
     async fn unmatched(
         self: &Arc<Self>,
         guard: &TurnGuard,
-        message: Message,
+        message: Box<Message>,
     ) -> Result<(), BotError> {
         let text = match &message.content {
             Content::Button(press) if WaitToken::is_question_button(&press.payload) => {

@@ -29,7 +29,7 @@ pub struct Context {
 struct Inner {
     runtime: Arc<Runtime>,
     guard: TurnGuard,
-    message: Message,
+    message: Box<Message>,
     matched: Matched,
     language: Mutex<Option<Language>>,
     enter: Mutex<Option<ConversationName>>,
@@ -39,7 +39,7 @@ impl Context {
     pub(crate) fn new(
         runtime: Arc<Runtime>,
         guard: TurnGuard,
-        message: Message,
+        message: Box<Message>,
         matched: Matched,
     ) -> Self {
         let language = Mutex::new(None);

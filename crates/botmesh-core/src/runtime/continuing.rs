@@ -17,7 +17,7 @@ impl Runtime {
     pub(super) async fn continue_conversation(
         self: &Arc<Self>,
         guard: &TurnGuard,
-        message: Message,
+        message: Box<Message>,
     ) -> Result<Claimed, BotError> {
         if let Some(mut active) = self.conversations.take(guard.key()) {
             active.listener.hears(&message);
@@ -48,11 +48,11 @@ impl Runtime {
         self: &Arc<Self>,
         guard: &TurnGuard,
         active: Box<Active>,
-        message: Message,
+        message: Box<Message>,
     ) -> Claimed {
         match active.state {
             State::Function(..) => self.answer_function(guard, active, message).await,
-            State::Flow(_) => self.drive_flow(guard, active, Input::Message(message)).await,
+            State::Flow(_) => self.drive_flow(guard, active, Input::Message(*message)).await,
         }
     }
 

@@ -53,12 +53,11 @@ pub(crate) struct ConversingSettings {
 }
 
 /// What a chat's conversation did with a message.
-#[allow(clippy::large_enum_variant, reason = "it is moved once; a box would be an allocation")]
 pub(super) enum Claimed {
     /// It was for the conversation.
     Taken,
     /// It is for the routes.
-    Free(Message),
+    Free(Box<Message>),
 }
 
 /// A conversation that waits for its user, or for time to pass.

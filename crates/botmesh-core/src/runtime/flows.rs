@@ -18,9 +18,9 @@ enum Rest {
     /// It stands still for this long.
     Pauses(Duration),
     /// It stands where it stood; the message, if any, is not for it.
-    Unmoved(Option<Message>),
+    Unmoved(Option<Box<Message>>),
     /// It has ended; the message was not read.
-    Ended(Option<Message>),
+    Ended(Option<Box<Message>>),
 }
 
 /// Conversations that are flows: executes what the machine says.
@@ -140,9 +140,9 @@ impl Runtime {
                     if let End::Failed(error) = end {
                         self.conversation_failed(guard, *number, error);
                     }
-                    return Ok(Rest::Ended(run.take_unread()));
+                    return Ok(Rest::Ended(run.take_unread().map(Box::new)));
                 }
-                Outcome::NotMine(message) => return Ok(Rest::Unmoved(Some(message))),
+                Outcome::NotMine(message) => return Ok(Rest::Unmoved(Some(Box::new(message)))),
                 Outcome::Nothing => return Ok(Rest::Unmoved(None)),
                 Outcome::Script(started) => {
                     *script = Some(started);

@@ -26,7 +26,7 @@ impl Runtime {
         self: &Arc<Self>,
         guard: &TurnGuard,
         mut active: Box<Active>,
-        message: Message,
+        message: Box<Message>,
     ) -> Claimed {
         let State::Function(script, waiting) = &mut active.state else {
             return Claimed::Free(message);
@@ -42,7 +42,7 @@ impl Runtime {
                 return Claimed::Free(message);
             };
             let scene = Scene { runtime: self, guard, listener: &active.listener };
-            let told = match question.read(message, token, |text| scene.shown(text)) {
+            let told = match question.read(*message, token, |text| scene.shown(text)) {
                 Reading::Answer(answer) => Ok(Response::Answered(Box::new(answer))),
                 Reading::Expired => Err(Reply::text(t("core.button.expired"))),
                 Reading::NotOffered(_) => {

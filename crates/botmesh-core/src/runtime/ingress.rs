@@ -26,7 +26,7 @@ impl Deliveries for Ingress {
                 found: message.chat.provider().to_owned(),
             });
         }
-        let mut message = message;
+        let mut message = Box::new(message);
         loop {
             match self.runtime.lanes.admit(message, &self.runtime) {
                 Ok(accepted) => return Ok(accepted),

@@ -44,17 +44,14 @@ pub(crate) struct Queued {
 }
 
 /// What a lane's task does next.
-#[allow(
-    clippy::large_enum_variant,
-    reason = "nearly all are messages; a box would be an allocation"
-)]
 pub(crate) enum Work {
-    Message(Message),
+    /// Boxed: it passes through many hands, of which each would copy it.
+    Message(Box<Message>),
     Wake(Wake),
 }
 
 impl Work {
-    pub(super) const fn chat(&self) -> &ChatKey {
+    pub(super) fn chat(&self) -> &ChatKey {
         match self {
             Self::Message(message) => &message.chat,
             Self::Wake(wake) => &wake.chat,
@@ -74,10 +71,9 @@ struct Lane {
 }
 
 /// Why a message cannot be admitted just now.
-#[allow(clippy::large_enum_variant, reason = "the message is given back as it came")]
 pub(crate) enum Refusal {
     /// There is no room in the whole bot; there will be.
-    NoRoom(Message),
+    NoRoom(Box<Message>),
     Final(DeliverError),
 }
 
@@ -99,9 +95,12 @@ impl Lanes {
         }
     }
 
-    #[allow(clippy::result_large_err, reason = "the message is given back as it came")]
     /// Puts a message behind the others of its chat; `start` begins the task of a new lane.
-    pub(crate) fn admit(&self, message: Message, start: &impl Start) -> Result<Accepted, Refusal> {
+    pub(crate) fn admit(
+        &self,
+        message: Box<Message>,
+        start: &impl Start,
+    ) -> Result<Accepted, Refusal> {
         if self.closed.load(Ordering::Acquire) {
             return Err(Refusal::Final(DeliverError::Stopping));
         }

@@ -145,7 +145,7 @@ impl Runtime {
         guard: &TurnGuard,
         info: HandoverInfo,
         stored: Stored,
-        message: Message,
+        message: Box<Message>,
     ) -> Result<Claimed, BotError> {
         self.clear_checkpoint(guard, stored).await?;
         let name = info.name.clone();
@@ -195,7 +195,7 @@ impl Runtime {
         Ok(())
     }
 
-    fn context(self: &Arc<Self>, guard: &TurnGuard, message: Message) -> Context {
+    fn context(self: &Arc<Self>, guard: &TurnGuard, message: Box<Message>) -> Context {
         Context::new(Arc::clone(self), guard.clone(), message, Matched::default())
     }
 

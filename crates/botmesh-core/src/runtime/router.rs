@@ -67,7 +67,10 @@ impl Next {
     pub async fn run(self, context: Context) -> Result<(), BotError> {
         match self.runtime.router.layers.get(self.layer).map(Arc::clone) {
             Some(layer) => layer(context, Self { layer: self.layer + 1, ..self }).await,
-            None => self.runtime.route(context.turn(), context.message().clone()).await,
+            None => {
+                let message = Box::new(context.message().clone());
+                self.runtime.route(context.turn(), message).await
+            }
         }
     }
 }
