@@ -37,6 +37,14 @@ pub(crate) struct LaneLimits {
     pub(crate) remembered_ids: usize,
 }
 
+impl LaneLimits {
+    /// Whoever waits for room goes on when fewer are in work: some at a time, so that a flood does
+    /// not switch tasks for each message, but so few that hardly any room stays empty.
+    fn resumes_below(self) -> usize {
+        self.in_work - (self.in_work / 8).min(64)
+    }
+}
+
 /// A piece of work, and its place in the queue across replicas where there are several.
 pub(crate) struct Queued {
     pub(crate) work: Work,
@@ -160,7 +168,8 @@ impl Lanes {
         let _waiting = CountGuard::enter(&self.waiting_for_room);
         let mut woken = std::pin::pin!(self.room.notified());
         woken.as_mut().enable();
-        if self.in_work.load(Ordering::Acquire) < self.limits.in_work
+        // In one order with `give_room`, which counts first and looks for waiters then.
+        if self.in_work.load(Ordering::SeqCst) < self.limits.resumes_below()
             || self.closed.load(Ordering::Acquire)
         {
             return;
@@ -208,11 +217,14 @@ impl Lanes {
     fn give_room(&self) {
         // After `abort` the count is zero already.
         let give = |taken: usize| taken.checked_sub(1);
-        let before = self.in_work.fetch_update(Ordering::AcqRel, Ordering::Acquire, give);
-        if self.waiting_for_room.load(Ordering::Acquire) > 0 {
+        let Ok(before) = self.in_work.fetch_update(Ordering::SeqCst, Ordering::SeqCst, give) else {
+            return;
+        };
+        if before <= self.limits.resumes_below() && self.waiting_for_room.load(Ordering::SeqCst) > 0
+        {
             self.room.notify_one();
         }
-        if before == Ok(1) {
+        if before == 1 {
             self.idle.notify_waiters();
         }
     }
@@ -253,7 +265,7 @@ struct CountGuard<'a>(&'a AtomicUsize);
 
 impl<'a> CountGuard<'a> {
     fn enter(count: &'a AtomicUsize) -> Self {
-        count.fetch_add(1, Ordering::AcqRel);
+        count.fetch_add(1, Ordering::SeqCst);
         Self(count)
     }
 }
