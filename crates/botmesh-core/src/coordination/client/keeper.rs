@@ -4,6 +4,7 @@
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use futures_util::future::join_all;
 use tokio::sync::oneshot;
@@ -141,15 +142,26 @@ async fn renew_until_lost<B: Backend>(
 }
 
 async fn touch_at_times<B: Backend>(shared: &Shared<B>, live: &Live) -> Infallible {
+    let mut path = shared.path.subscribe();
     loop {
-        tokio::time::sleep(shared.settings.heartbeat()).await;
-        touch(shared, live).await;
+        tokio::select! {
+            () = tokio::time::sleep(shared.settings.heartbeat()) => {
+                touch(shared, live, shared.settings.lease() * 5).await;
+            }
+            // A server that took over, or that was restored, may know the session and have
+            // forgotten the last grants. Its grace is the time to find that out.
+            Ok(()) = path.changed() => {
+                if path.borrow_and_update().connected {
+                    touch(shared, live, Duration::ZERO).await;
+                }
+            }
+        }
     }
 }
 
-/// Keeps the records of long holds, which would be forgotten as left behind by the dead.
-async fn touch<B: Backend>(shared: &Shared<B>, live: &Live) {
-    let age = shared.settings.lease() * 5;
+/// Keeps the records of holds that were not confirmed for `age`, which would be forgotten as left
+/// behind by the dead.
+async fn touch<B: Backend>(shared: &Shared<B>, live: &Live, age: Duration) {
     let old = shared.tickets.touch_older(age, shared.clock.now());
     for some in old.chunks(TOUCHES) {
         let touches = some.iter().map(|open| async move {

@@ -147,6 +147,57 @@ async fn a_holder_that_the_backend_has_forgotten_lets_go() {
     assert_eq!(lost.reason, LossReason::Superseded);
 }
 
+/// A backend whose path for wake-ups breaks when it is told to.
+#[derive(Debug)]
+struct Breaking(MemoryBackend, Mutex<Option<PushSink>>);
+
+#[async_trait]
+impl Backend for Breaking {
+    fn name(&self) -> &'static str {
+        self.0.name()
+    }
+
+    async fn send(&self, operation: &Operation) -> Result<Reply, BackendError> {
+        self.0.send(operation).await
+    }
+
+    async fn listen(
+        &self,
+        incarnation: &IncarnationId,
+        sink: PushSink,
+    ) -> Result<(), BackendError> {
+        *self.1.lock() = Some(sink.clone());
+        self.0.listen(incarnation, sink).await
+    }
+}
+
+/// C3: a server that takes over may know a session and not its last grants. Whoever holds one
+/// finds out when it is connected again, and lets go long before somebody else gets it.
+#[tokio::test(start_paused = true)]
+async fn a_holder_that_was_forgotten_lets_go_when_it_is_connected_again() {
+    let hub = MemoryCoordinationHub::new();
+    let limits = Limits::from(&CoordinatorSettings::default());
+    let backend = Breaking(MemoryBackend::new(&hub, limits.clone()), Mutex::new(None));
+    let client = CoordinatorClient::builder(backend).clock(LeaseClock::tokio()).build();
+    client.start().await.unwrap();
+    let ticket = client.reserve(&chat()).await.unwrap();
+    let turn = client.acquire_turn(ticket, AcquireTurn::new()).await.unwrap();
+    let sink = client.backend().1.lock().clone().unwrap();
+    let reconnect = || {
+        sink.disconnected();
+        sink.connected();
+    };
+    reconnect();
+    tokio::time::sleep(LEASE).await;
+    assert_eq!(turn.check(), Ok(()));
+    let holder: TicketId = hub.record(chat()).unwrap().holder().unwrap().clone();
+    let release = Operation::Release { key: (&chat()).into(), ticket: holder };
+    MemoryBackend::new(&hub, limits).send(&release).await.unwrap();
+    reconnect();
+    let lost = tokio::time::timeout(LEASE / 20, turn.lost()).await.unwrap();
+    assert_eq!(lost.reason, LossReason::Superseded);
+}
+
 /// A backend that takes long to answer each touch.
 #[derive(Debug)]
 struct SlowTouches(MemoryBackend);
