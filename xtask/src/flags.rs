@@ -12,6 +12,8 @@ usage: cargo xtask COMMAND
   test [-p CRATE] [FILTER]...    unit and integration tests, with the servers of `services up` if they run
   services up|down|status        private servers on free ports in a temporary directory
            [--install]           ... installing the programs they need through the package manager
+  simulate [--seeds N]           whole bots with faults in virtual time: so many seeds, 2,000 by default
+           [--first N]           ... beginning with another one than 0
   bench [NAME [ARGUMENT...]]     one benchmark; without a name, the list of them
   chaos [--minutes 10] [--seed N] [--replicas N] [--backend redis] [--sentinel]
                                  worker processes and faults on a private server, and a check of what happened
@@ -26,6 +28,7 @@ pub(crate) enum Command {
     Ci { install: bool },
     Test { arguments: Vec<String> },
     Services { action: Action, install: bool },
+    Simulate { seeds: u64, first: u64 },
     Bench { name: Option<String>, arguments: Vec<String> },
     Chaos { arguments: Vec<String> },
     Tidy,
@@ -67,6 +70,12 @@ pub(crate) fn parse(arguments: impl Iterator<Item = String>) -> Result<Command> 
             nothing_left(&command, &arguments[1..])?;
             Ok(Command::Services { action, install })
         }
+        "simulate" => {
+            let seeds = take_number(&mut arguments, "--seeds")?.unwrap_or(2_000);
+            let first = take_number(&mut arguments, "--first")?.unwrap_or(0);
+            nothing_left(&command, &arguments)?;
+            Ok(Command::Simulate { seeds, first })
+        }
         "bench" => {
             let name = (!arguments.is_empty()).then(|| arguments.remove(0));
             Ok(Command::Bench { name, arguments })
@@ -88,6 +97,19 @@ fn take_install(arguments: &mut Vec<String>) -> bool {
     let before = arguments.len();
     arguments.retain(|argument| argument != "--install");
     arguments.len() < before
+}
+
+fn take_number(arguments: &mut Vec<String>, flag: &str) -> Result<Option<u64>> {
+    let Some(at) = arguments.iter().position(|argument| argument == flag) else { return Ok(None) };
+    arguments.remove(at);
+    if at == arguments.len() {
+        bail!("{flag} needs a number");
+    }
+    let value = arguments.remove(at);
+    match value.parse() {
+        Ok(number) => Ok(Some(number)),
+        Err(_) => bail!("{flag} needs a number, not `{value}`"),
+    }
 }
 
 fn nothing_left(command: &str, rest: &[String]) -> Result<()> {

@@ -10,6 +10,7 @@ mod guarantees;
 mod layers;
 mod process;
 mod services;
+mod simulate;
 mod source;
 mod test;
 mod tidy;
@@ -44,6 +45,7 @@ fn run() -> anyhow::Result<()> {
         Command::Ci { install } => ci::run(&workspace, install),
         Command::Test { arguments } => test::run(&workspace, &arguments),
         Command::Services { action, install } => services::run(&workspace, action, install),
+        Command::Simulate { seeds, first } => simulate::run(&workspace, seeds, first),
         Command::Bench { name, arguments } => bench::run(&workspace, name.as_deref(), &arguments),
         Command::Chaos { arguments } => chaos::run(&workspace, &arguments),
         Command::Tidy => tidy::run(&workspace),

@@ -31,6 +31,9 @@ fn every_command_is_understood() {
         Command::Chaos { arguments: vec!["--minutes".into(), "1".into()] }
     );
     assert_eq!(parsed("bench").unwrap(), Command::Bench { name: None, arguments: vec![] });
+    let simulate = |seeds, first| Command::Simulate { seeds, first };
+    assert_eq!(parsed("simulate").unwrap(), simulate(2_000, 0));
+    assert_eq!(parsed("simulate --first 7 --seeds 50").unwrap(), simulate(50, 7));
     assert_eq!(
         parsed("test -p botmesh-core fifo").unwrap(),
         Command::Test { arguments: vec!["-p".into(), "botmesh-core".into(), "fifo".into()] }
@@ -45,6 +48,8 @@ fn what_is_not_understood_is_named() {
         ("services sideways", "sideways"),
         ("services up now", "now"),
         ("ci fast", "fast"),
+        ("simulate --seeds", "number"),
+        ("simulate --seeds many", "many"),
     ] {
         let error = parsed(line).unwrap_err().to_string();
         assert!(error.contains(word), "{line}: {error}");

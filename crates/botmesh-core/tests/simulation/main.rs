@@ -17,7 +17,11 @@ mod user;
 mod world;
 
 use std::collections::BTreeMap;
+use std::num::NonZero;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
+use history::Outcome;
+use parking_lot::Mutex;
 use plan::Plan;
 use world::run;
 
@@ -45,8 +49,7 @@ fn whatever_fails_replicas_keep_to_their_turns() {
     let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
     let mut failed = Vec::new();
     let mut kinds: BTreeMap<String, u64> = BTreeMap::new();
-    for seed in &seeds {
-        let outcome = run(Plan::new(*seed));
+    for (seed, outcome) in run_all(&seeds) {
         for (what, count) in &outcome.counts {
             *counts.entry(what).or_default() += count;
         }
@@ -55,11 +58,11 @@ fn whatever_fails_replicas_keep_to_their_turns() {
         }
         if let Some(first) = outcome.violations.first() {
             if failed.len() < 3 {
-                println!("{}", outcome.report(*seed));
+                println!("{}", outcome.report(seed));
             }
             let kind: String = first.chars().filter(|it| !it.is_ascii_digit()).collect();
             *kinds.entry(kind).or_default() += 1;
-            failed.push(*seed);
+            failed.push(seed);
         }
     }
     println!("{} seeds: {counts:?}", seeds.len());
@@ -78,6 +81,26 @@ fn whatever_fails_replicas_keep_to_their_turns() {
             assert!(counts.contains_key(what), "no run had any {what}");
         }
     }
+}
+
+/// Runs the seeds on all cores, each on one thread. Of those that failed, the report is kept.
+fn run_all(seeds: &[u64]) -> BTreeMap<u64, Outcome> {
+    let (next, outcomes) = (AtomicUsize::new(0), Mutex::new(BTreeMap::new()));
+    let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
+    std::thread::scope(|scope| {
+        for _ in 0..cores {
+            scope.spawn(|| {
+                while let Some(&seed) = seeds.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let mut outcome = run(Plan::new(seed));
+                    if outcome.violations.is_empty() && seeds.len() > 1 {
+                        outcome.lines.clear();
+                    }
+                    outcomes.lock().insert(seed, outcome);
+                }
+            });
+        }
+    });
+    outcomes.into_inner()
 }
 
 /// One seed is one run: it goes the same way again.

@@ -97,7 +97,9 @@ impl Plan {
         let mut dice = Dice::new(seed, 1);
         let replicas = 2 + dice.pick(2);
         let length = Duration::from_secs(120 + dice.below(300));
-        let mut faults: Vec<Planned> = (0..dice.below(7))
+        // Some runs are stormy.
+        let most = if dice.happens(200) { 25 } else { 7 };
+        let mut faults: Vec<Planned> = (0..dice.below(most))
             .map(|_| {
                 let at = dice.millis(0, u64::try_from(length.as_millis()).expect("minutes"));
                 Planned { at, replica: dice.pick(replicas), fault: fault(&mut dice) }
