@@ -1,6 +1,7 @@
 //! What the benches share: a platform without a network that feeds messages and takes replies, and
 //! the bots that answer it.
 
+pub mod coordination;
 mod feed;
 pub mod memory;
 pub mod options;

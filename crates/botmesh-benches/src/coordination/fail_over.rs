@@ -1,0 +1,99 @@
+//! How long a chat is without a holder when its replica goes.
+
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+use botmesh_core::coordination::{AcquireTurn, Coordinator as _};
+use tokio::task::JoinSet;
+
+use super::latency::Times;
+use super::server::PrivateServer;
+use super::{Figure, Options, Report, SHORT_LEASE, chat, replica, short_lived, take};
+
+/// So many replicas are killed at the same time.
+const AT_ONCE: usize = 8;
+
+pub(super) async fn measure(
+    server: &PrivateServer,
+    options: &Options,
+    report: &mut Report<'_>,
+) -> Result<()> {
+    let mut kills = Vec::new();
+    while kills.len() < options.kills {
+        let mut pairs = JoinSet::new();
+        for number in 0..AT_ONCE.min(options.kills - kills.len()) {
+            pairs.spawn(kill(server.url(), number));
+        }
+        while let Some(took) = pairs.join_next().await {
+            kills.push(took??);
+        }
+    }
+    tell(report, "fail-over after a kill", Times::of(kills)?, SHORT_LEASE, "<= lease + 250 ms");
+    let mut stops = Vec::new();
+    for _ in 0..options.kills {
+        stops.push(stop(&server.url()).await?);
+    }
+    let goal = Duration::from_millis(50);
+    tell(report, "fail-over after a graceful stop", Times::of(stops)?, goal, "<= 50 ms");
+    Ok(())
+}
+
+fn tell(report: &mut Report<'_>, what: &str, times: Times, most: Duration, goal: &'static str) {
+    let name = if most == SHORT_LEASE { "the lease" } else { "the goal" };
+    for (share, took, goal) in [("p50", times.p50, ""), ("p99", times.p99, goal)] {
+        report.add(Figure {
+            what: format!("{what}, {share}"),
+            ours: took / 1e3,
+            unit: "ms",
+            limit: Some((name, most.as_secs_f64() * 1e3)),
+            goal,
+        });
+    }
+}
+
+/// A replica that holds a chat falls silent as one that is killed does. How long until the next in
+/// line runs.
+async fn kill(url: String, number: usize) -> Result<Duration> {
+    let (victim, heir) = (short_lived(&url).await?, short_lived(&url).await?);
+    let key = chat(number as u64)?;
+    let turn = take(&victim, &key).await?;
+    let ticket = heir.reserve(&key).await?;
+    let waiting = tokio::spawn(async move {
+        let turn = heir.acquire_turn(ticket, AcquireTurn::new()).await?;
+        let running = Instant::now();
+        turn.release().await?;
+        heir.stop().await?;
+        anyhow::Ok(running)
+    });
+    // Newcomers take nobody for dead. Then at different moments between two heartbeats.
+    let moment = SHORT_LEASE / 3 * u32::try_from(number)? / u32::try_from(AT_ONCE)?;
+    tokio::time::sleep(SHORT_LEASE * 3 / 2 + moment).await;
+    let killed = Instant::now();
+    victim.abandon();
+    let running = waiting.await??;
+    drop(turn);
+    Ok(running.saturating_duration_since(killed))
+}
+
+/// A replica that holds a chat stops. How long until the next in line runs.
+async fn stop(url: &str) -> Result<Duration> {
+    let (leaving, heir) = (replica(url).await?, replica(url).await?);
+    let key = chat(0)?;
+    let turn = take(&leaving, &key).await?;
+    let ticket = heir.reserve(&key).await?;
+    let waiting = async {
+        let turn = heir.acquire_turn(ticket, AcquireTurn::new()).await?;
+        anyhow::Ok((Instant::now(), turn))
+    };
+    let stopping = async {
+        tokio::task::yield_now().await;
+        let begun = Instant::now();
+        leaving.stop().await?;
+        anyhow::Ok(begun)
+    };
+    let ((running, next), begun) = tokio::try_join!(waiting, stopping)?;
+    drop(turn);
+    next.release().await?;
+    heir.stop().await?;
+    Ok(running.saturating_duration_since(begun))
+}

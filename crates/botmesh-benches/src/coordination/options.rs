@@ -1,0 +1,89 @@
+use std::time::Duration;
+
+use anyhow::{Result, bail};
+
+/// How to use the bench.
+pub const USAGE: &str = "\
+usage: cargo xtask bench coordination [OPTION]
+
+  --quick    some seconds: does it work at all?
+  --full     also with 100,000 chats
+";
+
+/// How much is measured.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Options {
+    /// At which numbers of chats messages are coordinated.
+    pub chats: Vec<u64>,
+    /// With how many replicas.
+    pub replicas: Vec<usize>,
+    /// How often throughput is measured, in turn with its limit.
+    pub rounds: usize,
+    /// How many messages each time.
+    pub messages: u64,
+    /// How many single messages and hand-overs are timed.
+    pub samples: usize,
+    /// How many replicas are killed, a few at a time.
+    pub kills: usize,
+    /// How many chats are held at once.
+    pub held: u64,
+    /// How long they are watched.
+    pub watched: Duration,
+}
+
+impl Options {
+    /// Reads the arguments; none when the usage is asked for.
+    ///
+    /// # Errors
+    /// When an argument is not known.
+    pub fn parse(arguments: impl Iterator<Item = String>) -> Result<Option<Self>> {
+        let mut options = Self {
+            chats: vec![1, 100, 10_000],
+            replicas: vec![1, 2, 4],
+            rounds: 5,
+            messages: 20_000,
+            samples: 2_000,
+            kills: 24,
+            held: 10_000,
+            watched: Duration::from_secs(12),
+        };
+        for argument in arguments {
+            match argument.as_str() {
+                // Cargo tells every bench that it is one.
+                "--bench" => {}
+                "--help" | "-h" => return Ok(None),
+                "--quick" => {
+                    options = Self {
+                        chats: vec![1, 100],
+                        replicas: vec![1, 2],
+                        rounds: 1,
+                        messages: 2_000,
+                        samples: 100,
+                        kills: 4,
+                        held: 500,
+                        watched: Duration::from_secs(3),
+                    }
+                }
+                "--full" => {
+                    options.chats.push(100_000);
+                    options.held = 100_000;
+                }
+                other => bail!("the bench does not know {other:?}\n{USAGE}"),
+            }
+        }
+        Ok(Some(options))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn strange_arguments_are_refused_and_the_usage_is_told() {
+        let parse = |words: &[&str]| Options::parse(words.iter().map(|word| (*word).to_owned()));
+        assert!(parse(&["--fast"]).is_err());
+        assert_eq!(parse(&["--help"]).unwrap(), None);
+        assert_eq!(parse(&["--bench", "--full"]).unwrap().unwrap().held, 100_000);
+    }
+}
