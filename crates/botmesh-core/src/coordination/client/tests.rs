@@ -198,6 +198,25 @@ async fn a_holder_that_was_forgotten_lets_go_when_it_is_connected_again() {
     assert_eq!(lost.reason, LossReason::Superseded);
 }
 
+/// C7: a server that takes over may have forgotten a release and know the session that released.
+/// Who waits for the key gets it all the same.
+#[tokio::test(start_paused = true)]
+async fn a_release_that_was_forgotten_is_repeated_for_whoever_waits() {
+    let hub = MemoryCoordinationHub::new();
+    let a = started(&hub, "a").await;
+    let b = started(&hub, "b").await;
+    // A grant that a knows nothing of, as after its release was forgotten.
+    let forgotten = TicketId { incarnation: a.incarnation().unwrap(), sequence: 1_000 };
+    let reserve = Operation::Reserve { key: (&chat()).into(), ticket: forgotten, epoch: 0 };
+    let limits = Limits::from(&CoordinatorSettings::default());
+    MemoryBackend::new(&hub, limits).send(&reserve).await.unwrap();
+    let ticket = b.reserve(&chat()).await.unwrap();
+    let before = Instant::now();
+    b.acquire_turn(ticket, AcquireTurn::new()).await.unwrap().release().await.unwrap();
+    assert!(before.elapsed() < LEASE / 3, "{:?}", before.elapsed());
+    assert!(a.incarnation().is_some());
+}
+
 /// A backend that takes long to answer each touch.
 #[derive(Debug)]
 struct SlowTouches(MemoryBackend);

@@ -119,7 +119,15 @@ impl TurnRecord {
             if let Verdict::Alive(remaining) = verdict
                 && !at.breaks(Mutation::TakeFromTheLiving)
             {
-                return self.wait(ticket, asking, remaining).into();
+                let reply = self.wait(ticket, asking, remaining);
+                // A server that took over, or that was restored, may have forgotten that the key
+                // was released. Whoever is told of a grant that it does not have gives it back.
+                let wakeup = matches!(asking, Asking::Poll).then(|| Wakeup {
+                    ticket: holder,
+                    key: key.clone(),
+                    grant: self.grant(),
+                });
+                return Outcome { reply, wakeup };
             }
             self.vacate(holder.incarnation);
         }

@@ -69,7 +69,12 @@ end
 if holder ~= '' then
   local remaining = judge(incarnation_of(holder))
   if remaining then
-    return wait(remaining)
+    local reply = wait(remaining)
+    if how == 'P' then
+      -- It may have been released to a server that was lost; then it is given back again.
+      wake(holder)
+    end
+    return reply
   end
   vacate()
 end
