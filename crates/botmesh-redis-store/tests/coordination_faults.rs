@@ -67,9 +67,11 @@ async fn cut_connections_and_forgotten_scripts_cost_no_turn() {
             }
         }
     });
-    work(&replicas, 30).await;
+    // However fast the machine is: until the work was disturbed often enough.
+    while cuts.load(Ordering::Relaxed) <= 10 {
+        work(&replicas, 30).await;
+    }
     nemesis.abort();
-    assert!(cuts.load(Ordering::Relaxed) > 10, "the work was over before it was disturbed");
     for replica in &replicas {
         assert_eq!(replica.open_tickets(), 0, "tickets are left");
     }
