@@ -19,7 +19,14 @@ pub(crate) fn replica_with(store: RedisStoreBuilder, lease: Duration) -> RedisCo
 /// A started replica. All have the same id, which must not matter.
 pub(crate) async fn replica(store: RedisStoreBuilder) -> RedisCoordinator {
     let replica = replica_with(store, LEASE);
-    replica.start().await.unwrap();
+    // On a busy machine registering on a slow disk may take longer than one attempt has.
+    let mut started = replica.start().await;
+    for _ in 0..20 {
+        if started.as_ref().is_err_and(|error| error.is_unavailable()) {
+            started = replica.start().await;
+        }
+    }
+    started.unwrap();
     replica
 }
 
