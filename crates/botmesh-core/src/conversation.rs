@@ -22,7 +22,6 @@ use crate::error::BotError;
 use crate::message::Reply;
 use crate::provider::Receipt;
 use crate::question::{Answer, Invalid, Question};
-use crate::text::t;
 use script::Stage;
 
 /// The function's side of a conversation: everything that it says, asks and keeps goes through
@@ -47,6 +46,17 @@ pub enum ConversationEnded {
     /// The user said a cancel word.
     #[error("the user cancelled the conversation")]
     Cancelled,
+}
+
+impl ConversationEnded {
+    /// The key of the text that tells the user.
+    pub(crate) const fn text_key(self) -> &'static str {
+        match self {
+            Self::TimedOut => "core.conversation.timeout",
+            Self::TooManyAttempts => "core.answer.too-many",
+            Self::Cancelled => "core.conversation.cancelled",
+        }
+    }
 }
 
 /// Two calls on one conversation were awaited at the same time.
@@ -104,9 +114,8 @@ impl Conversation {
                 return Err(ConversationEnded::TooManyAttempts.into());
             }
             attempt += 1;
-            let text = invalid.text().or_else(|| question.retry_text()).cloned();
-            let text = text.unwrap_or_else(|| t("core.answer.invalid").into());
-            request = Request::AskAgain(Arc::clone(&question), text);
+            let why = question.why_invalid(&invalid);
+            request = Request::AskAgain(Arc::clone(&question), why);
         }
     }
 

@@ -10,7 +10,7 @@ use std::borrow::Cow;
 use std::time::Duration;
 
 use crate::message::{Button, Reply};
-use crate::text::{Localized, Text};
+use crate::text::{Localized, Text, t};
 
 /// A question: its words, the offered answers, what a wrong answer is told, how long it waits.
 ///
@@ -143,6 +143,17 @@ impl Question {
     #[must_use]
     pub const fn retry_text(&self) -> Option<&Text> {
         self.retry_text.as_ref()
+    }
+
+    /// What an answer is told that does not do: its own reason, else the retry text.
+    pub(crate) fn why_invalid(&self, invalid: &Invalid) -> Text {
+        let why = invalid.text().or_else(|| self.retry_text()).cloned();
+        why.unwrap_or_else(|| t("core.answer.invalid").into())
+    }
+
+    /// What an answer is told that is none of the offered ones.
+    pub(crate) fn why_not_offered(&self) -> Text {
+        self.retry_text().cloned().unwrap_or_else(|| t("core.answer.not-offered").into())
     }
 
     /// How long it waits; none for as long as the conversation may.

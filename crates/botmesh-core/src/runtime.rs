@@ -53,7 +53,6 @@ use lanes::Lanes;
 use timer::Timers;
 
 use crate::error::BotError;
-use crate::id::ConversationName;
 use crate::store::Store;
 
 /// Everything that the tasks of a running bot share.
@@ -108,8 +107,8 @@ impl Runtime {
         self.lanes.idle().await;
     }
 
-    pub(crate) fn conversation_name(&self, name: &str) -> Result<ConversationName, BotError> {
-        self.conversations.name(name).cloned().ok_or_else(|| {
+    pub(crate) fn conversation_number(&self, name: &str) -> Result<usize, BotError> {
+        self.conversations.number(name).ok_or_else(|| {
             BotError::message(format!(
                 "the bot has no flow or conversation {name:?}: add it with `Bot::flow` or `Bot::conversation`"
             ))

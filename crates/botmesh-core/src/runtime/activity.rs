@@ -29,7 +29,7 @@ impl Runtime {
                 if !(matches!(work, Work::Wake(_))
                     && coordinated.breaks(BrokenRule::WakesWithoutTurn)) =>
             {
-                Box::pin(self.process_coordinated(coordinated, place, work)).await;
+                Box::pin(self.process_coordinated(coordinated, chat, place, work)).await;
             }
             _ => {
                 let turn = ChatTurn::local(chat.clone(), self.fences.next());
@@ -43,14 +43,14 @@ impl Runtime {
     async fn process_coordinated(
         self: &Arc<Self>,
         coordinated: &Coordinated,
+        chat: &ChatKey,
         place: Place,
         work: Work,
     ) {
-        let chat = work.chat().clone();
-        let turn = match coordinated.acquire(&chat, place).await {
+        let turn = match coordinated.acquire(chat, place).await {
             Ok(turn) => turn,
             Err(error) => {
-                self.events.error(Some(&chat), Activity::Turn, error);
+                self.events.error(Some(chat), Activity::Turn, error);
                 return;
             }
         };
@@ -62,13 +62,13 @@ impl Runtime {
             lost = guard.lost() => Some(lost.reason),
         };
         match guard.check().err().map(|loss| loss.reason).or(lost) {
-            None => self.conversations.touch(&chat, guard.fence()),
+            None => self.conversations.touch(chat, guard.fence()),
             Some(reason) => {
-                if let Some(mut cut) = self.conversations.take(&chat) {
+                if let Some(mut cut) = self.conversations.take(chat) {
                     cut.disarm(&self.timers);
                 }
                 if reason == LossReason::Superseded || reason == LossReason::Settled {
-                    let key = CoordinationKey::from(&chat);
+                    let key = CoordinationKey::from(chat);
                     self.emit_coordination(CoordinatorEvent::LeaseLost { key, reason });
                 }
             }
@@ -106,8 +106,7 @@ impl Runtime {
         let handled = if self.router.layers.is_empty() {
             self.route(guard, message).await
         } else {
-            let runtime = Arc::clone(self);
-            let context = Context::new(runtime, guard.clone(), message, Matched::default());
+            let context = self.context(guard, message);
             Box::pin(Next::first(Arc::clone(self)).run(context)).await
         };
         handled.map_err(|error| (Activity::Handler, error))
@@ -149,12 +148,12 @@ impl Runtime {
     ) -> Result<(), BotError> {
         let context = Context::new(Arc::clone(self), guard.clone(), message, matched);
         handler(context.clone()).await?;
-        if let Some(name) = context.take_entered()
-            && let Some(number) = self.conversations.number(&name)
-        {
-            Box::pin(self.enter(guard, number, context.message())).await?;
-        }
-        Ok(())
+        self.enter_if_asked(guard, &context).await
+    }
+
+    /// A context for a message of which no route has read anything.
+    pub(super) fn context(self: &Arc<Self>, guard: &TurnGuard, message: Box<Message>) -> Context {
+        Context::new(Arc::clone(self), guard.clone(), message, Matched::default())
     }
 
     async fn unmatched(
@@ -180,7 +179,7 @@ impl Runtime {
                 "core.command.unknown"
             }
         };
-        let context = Context::new(Arc::clone(self), guard.clone(), message, Matched::default());
+        let context = self.context(guard, message);
         context.reply(Reply::text(t(text))).await.map(drop)
     }
 }

@@ -10,7 +10,7 @@ use super::profile;
 use super::sender::needs_language;
 use crate::coordination::TurnGuard;
 use crate::error::BotError;
-use crate::id::{ChatKey, ConversationName, MessageId};
+use crate::id::{ChatKey, MessageId};
 use crate::matcher::Matched;
 use crate::message::{Message, Reply};
 use crate::provider::{Capabilities, Receipt};
@@ -32,7 +32,7 @@ struct Inner {
     message: Box<Message>,
     matched: Matched,
     language: Mutex<Option<Language>>,
-    enter: Mutex<Option<ConversationName>>,
+    enter: Mutex<Option<usize>>,
 }
 
 impl Context {
@@ -205,12 +205,13 @@ impl Context {
     /// # Errors
     /// When the bot has none of this name.
     pub fn enter(&self, name: &str) -> Result<(), BotError> {
-        let name = self.inner.runtime.conversation_name(name)?;
-        *self.inner.enter.lock() = Some(name);
+        let number = self.inner.runtime.conversation_number(name)?;
+        *self.inner.enter.lock() = Some(number);
         Ok(())
     }
 
-    pub(crate) fn take_entered(&self) -> Option<ConversationName> {
+    /// The number of the conversation to enter.
+    pub(crate) fn take_entered(&self) -> Option<usize> {
         self.inner.enter.lock().take()
     }
 

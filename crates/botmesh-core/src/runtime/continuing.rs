@@ -1,11 +1,10 @@
 use std::sync::Arc;
 
-use super::Runtime;
 use super::conversing::{Active, Claimed, Definition, State, Waiting};
 use super::event::Activity;
 use super::restoring::Found;
 use super::timer::{Wake, WakeReason};
-use crate::conversation::ConversationEnded;
+use super::{Context, Runtime};
 use crate::coordination::TurnGuard;
 use crate::error::BotError;
 use crate::flow::Input;
@@ -142,12 +141,24 @@ impl Runtime {
         Ok(())
     }
 
-    /// Tells the user why a conversation ended early.
-    pub(super) const fn ending_text(ended: ConversationEnded) -> &'static str {
-        match ended {
-            ConversationEnded::TimedOut => "core.conversation.timeout",
-            ConversationEnded::TooManyAttempts => "core.answer.too-many",
-            ConversationEnded::Cancelled => "core.conversation.cancelled",
+    /// Removes what the store has of a conversation that has ended.
+    pub(super) async fn clear_ended(&self, guard: &TurnGuard, ended: &mut Active) {
+        if let Some(stored) = ended.stored.take()
+            && let Err(error) = self.clear_checkpoint(guard, stored).await
+        {
+            self.conversation_failed(guard, ended.number, error);
+        }
+    }
+
+    /// Enters the conversation that user code asked for through its context, if it did.
+    pub(super) async fn enter_if_asked(
+        self: &Arc<Self>,
+        guard: &TurnGuard,
+        context: &Context,
+    ) -> Result<(), BotError> {
+        match context.take_entered() {
+            Some(number) => Box::pin(self.enter(guard, number, context.message())).await,
+            None => Ok(()),
         }
     }
 

@@ -163,12 +163,8 @@ impl Conversations {
         &self.definitions[number]
     }
 
-    pub(super) fn name(&self, name: &str) -> Option<&ConversationName> {
-        self.definitions.iter().map(Definition::name).find(|known| known.as_str() == name)
-    }
-
-    pub(super) fn number(&self, name: &ConversationName) -> Option<usize> {
-        self.definitions.iter().position(|definition| definition.name() == name)
+    pub(super) fn number(&self, name: &str) -> Option<usize> {
+        self.definitions.iter().position(|definition| definition.name().as_str() == name)
     }
 
     /// How long a question without a timeout of its own waits.

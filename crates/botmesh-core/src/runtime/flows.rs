@@ -54,11 +54,7 @@ impl Runtime {
         let claimed = match rest {
             Rest::Ended(message) => {
                 active.disarm(&self.timers);
-                if let Some(stored) = active.stored.take()
-                    && let Err(error) = self.clear_checkpoint(guard, stored).await
-                {
-                    self.conversation_failed(guard, number, error);
-                }
+                self.clear_ended(guard, &mut active).await;
                 return message.map_or(Claimed::Taken, Claimed::Free);
             }
             Rest::Unmoved(message) => message.map_or(Claimed::Taken, Claimed::Free),

@@ -50,9 +50,7 @@ impl Runtime {
                     if question.attempts().is_some_and(|most| *failures >= most) {
                         Ok(Response::Failed(ConversationEnded::TooManyAttempts.into()))
                     } else {
-                        let text = question.retry_text().cloned();
-                        let text = text.unwrap_or_else(|| t("core.answer.not-offered").into());
-                        Err(question.to_reply(token).caption(text))
+                        Err(question.to_reply(token).caption(question.why_not_offered()))
                     }
                 }
             };
@@ -99,11 +97,7 @@ impl Runtime {
                 if let Err(error) = result {
                     self.tell_ending(guard, number, &active.listener, error).await;
                 }
-                if let Some(stored) = active.stored.take()
-                    && let Err(error) = self.clear_checkpoint(guard, stored).await
-                {
-                    self.conversation_failed(guard, number, error);
-                }
+                self.clear_ended(guard, &mut active).await;
                 return;
             }
         };
@@ -156,7 +150,7 @@ impl Runtime {
         error: BotError,
     ) {
         let text: Text = if let Some(ended) = error.downcast_ref::<ConversationEnded>() {
-            t(Self::ending_text(*ended)).into()
+            t(ended.text_key()).into()
         } else if let Some(invalid) = error.downcast_ref::<Invalid>() {
             invalid.text().cloned().unwrap_or_else(|| t("core.answer.invalid").into())
         } else {

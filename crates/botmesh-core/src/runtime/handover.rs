@@ -8,6 +8,9 @@ use crate::error::BotError;
 use crate::id::{ChatKey, ConversationName};
 use crate::text::Text;
 
+/// Longer first answers of a `do_` step are asked for again, where nothing else is set.
+pub(super) const MAX_ANSWER_BYTES: usize = 16 * 1024;
+
 /// What becomes of a chat's conversation when another replica takes the chat.
 #[must_use = "give it to `Coordination::handover`"]
 #[derive(Debug, Clone)]
@@ -106,7 +109,7 @@ impl fmt::Debug for FallbackFunction {
 
 impl Default for Handover {
     fn default() -> Self {
-        let max_answer_bytes = 16 * 1024;
+        let max_answer_bytes = MAX_ANSWER_BYTES;
         let fallback = Fallback::default();
         Self { forward: false, fallback, notify_message: None, ttl: None, max_answer_bytes }
     }

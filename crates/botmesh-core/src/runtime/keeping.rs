@@ -3,14 +3,13 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::Runtime;
+use super::handover::MAX_ANSWER_BYTES;
 use super::writer::{Stored, Times};
 use crate::coordination::TurnGuard;
 use crate::error::BotError;
 use crate::flow::{FlowDefinition, Persistence, Run, SaveError};
 use crate::id::ConversationName;
 
-/// Longer first answers of a `do_` step are asked for again, where nothing else is set.
-const MAX_ANSWER_BYTES: usize = 16 * 1024;
 /// How long an expiring checkpoint outlasts its last write, where nothing else is set.
 const EPHEMERAL: Duration = Duration::from_secs(300);
 /// How long the stub of a conversation is kept at least.

@@ -58,15 +58,6 @@ pub(crate) enum Work {
     Wake(Wake),
 }
 
-impl Work {
-    pub(super) fn chat(&self) -> &ChatKey {
-        match self {
-            Self::Message(message) => &message.chat,
-            Self::Wake(wake) => &wake.chat,
-        }
-    }
-}
-
 struct Shard {
     lanes: HashedMap<HashedChat, Lane>,
     recent: Recent,

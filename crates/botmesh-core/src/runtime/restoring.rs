@@ -1,7 +1,6 @@
 use std::sync::Arc;
 
 use super::Runtime;
-use super::context::Context;
 use super::conversing::{Active, Claimed, Definition, State};
 use super::event::Event;
 use super::handover::{Fallback, HandoverInfo, HandoverReason};
@@ -12,7 +11,6 @@ use crate::coordination::{CoordinatorEvent, HandoverOutcome, TurnGuard};
 use crate::error::BotError;
 use crate::flow::{Input, RestoreError, Run, SavedFlow};
 use crate::id::ConversationName;
-use crate::matcher::Matched;
 use crate::message::{Message, Reply};
 use crate::text::t;
 
@@ -125,8 +123,7 @@ impl Runtime {
             Broken { name, reason, detail: error.to_string() }
         };
         let saved = SavedFlow::read(body).map_err(|error| unreadable(None, &error))?;
-        let name = self.conversations.name(&saved.name);
-        let number = name.and_then(|name| self.conversations.number(name));
+        let number = self.conversations.number(&saved.name);
         let definition = number.map(|number| (number, self.conversations.definition(number)));
         let Some((number, Definition::Flow { name, flow })) = definition else {
             return Err(Broken {
@@ -149,7 +146,7 @@ impl Runtime {
     ) -> Result<Claimed, BotError> {
         self.clear_checkpoint(guard, stored).await?;
         let name = info.name.clone();
-        let number = self.conversations.number(&name);
+        let number = self.conversations.number(name.as_str());
         let fallback = self.coordinated.as_ref().map(|it| it.settings.handover.fallback.clone());
         let outcome = match (fallback, number) {
             (Some(Fallback::Notify), _) => {
@@ -166,11 +163,7 @@ impl Runtime {
             (Some(Fallback::Call(function)), _) => {
                 let context = self.context(guard, message.clone());
                 let consumed = function.decide(info, context.clone()).await?;
-                if let Some(number) =
-                    context.take_entered().and_then(|name| self.conversations.number(&name))
-                {
-                    self.enter(guard, number, &message).await?;
-                }
+                self.enter_if_asked(guard, &context).await?;
                 if consumed {
                     self.handed_over(guard, name, HandoverOutcome::Handled);
                     return Ok(Claimed::Taken);
@@ -193,10 +186,6 @@ impl Runtime {
         self.clear_checkpoint(guard, stored).await?;
         self.handed_over(guard, info.name, HandoverOutcome::Dropped);
         Ok(())
-    }
-
-    fn context(self: &Arc<Self>, guard: &TurnGuard, message: Box<Message>) -> Context {
-        Context::new(Arc::clone(self), guard.clone(), message, Matched::default())
     }
 
     fn interruption(&self) -> Reply {

@@ -65,10 +65,7 @@ impl Machine<'_> {
                 self.wait(false)
             }
             Reading::NotOffered(message) if self.is_cancel(&message) => self.cancel(),
-            Reading::NotOffered(_) => {
-                let why = question.retry_text().cloned();
-                self.refuse(&question, why.unwrap_or_else(|| t("core.answer.not-offered").into()))
-            }
+            Reading::NotOffered(_) => self.refuse(&question, question.why_not_offered()),
             Reading::Answer(answer)
                 if answer.choice().is_none() && self.is_cancel(answer.message()) =>
             {
@@ -92,9 +89,7 @@ impl Machine<'_> {
             Then::Take(take) => match take(self.state_mut()?, answer)? {
                 Ok(()) => self.next_step(),
                 Err(invalid) => {
-                    let why = invalid.text().or_else(|| question.retry_text()).cloned();
-                    let why = why.unwrap_or_else(|| t("core.answer.invalid").into());
-                    return self.refuse(question, why);
+                    return self.refuse(question, question.why_invalid(&invalid));
                 }
             },
             Then::Go(targets) => {
@@ -140,16 +135,12 @@ impl Machine<'_> {
     pub(super) fn ended_early(&mut self, why: ConversationEnded) -> Result<Outcome, BotError> {
         match why {
             ConversationEnded::Cancelled => Ok(self.cancelled()),
-            ConversationEnded::TimedOut => self.escape(
-                |settings| settings.on_timeout.as_ref(),
-                "core.conversation.timeout",
-                End::TimedOut,
-            ),
-            ConversationEnded::TooManyAttempts => self.escape(
-                |settings| settings.on_failure.as_ref(),
-                "core.answer.too-many",
-                End::TooManyAttempts,
-            ),
+            ConversationEnded::TimedOut => {
+                self.escape(|settings| settings.on_timeout.as_ref(), why, End::TimedOut)
+            }
+            ConversationEnded::TooManyAttempts => {
+                self.escape(|settings| settings.on_failure.as_ref(), why, End::TooManyAttempts)
+            }
         }
     }
 
@@ -158,14 +149,14 @@ impl Machine<'_> {
     fn escape(
         &mut self,
         setting: fn(&Settings) -> Option<&Target>,
-        key: &'static str,
+        why: ConversationEnded,
         end: End,
     ) -> Result<Outcome, BotError> {
         let found = self
             .plans()
             .find_map(|(depth, plan)| setting(&plan.settings).map(|to| (depth, to.clone())));
         let Some((depth, to)) = found else {
-            self.effects.push(Effect::Say(t(key).into()));
+            self.effects.push(Effect::Say(t(why.text_key()).into()));
             return Ok(self.finish(end));
         };
         self.run.frames.truncate(depth + 1);
@@ -177,7 +168,8 @@ impl Machine<'_> {
     }
 
     pub(super) fn cancelled(&mut self) -> Outcome {
-        self.effects.push(Effect::Say(t("core.conversation.cancelled").into()));
+        let key = ConversationEnded::Cancelled.text_key();
+        self.effects.push(Effect::Say(t(key).into()));
         self.finish(End::Cancelled)
     }
 
