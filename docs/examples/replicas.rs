@@ -10,29 +10,8 @@ use botmesh_core::bot::Coordination;
 use botmesh_core::coordination::CoordinatorSettings;
 use botmesh_core::prelude::*;
 use botmesh_core::testing::{MemoryCoordinationHub, MemoryCoordinator, TestProvider};
-use botmesh_core::{Flow, MemoryStore, RunningBot, flow};
-use serde::{Deserialize, Serialize};
-
-#[derive(Default, Serialize, Deserialize)]
-struct Signup {
-    name: String,
-    age: u8,
-}
-
-fn signup() -> Flow<Signup> {
-    flow("signup")
-        .enter_on(command("signup"))
-        .ask("What is your name?", |signup: &mut Signup, answer| {
-            signup.name = answer.text()?;
-            Ok(())
-        })
-        .ask(question("How old are you?").retry(3, "A number, please."), |signup, answer| {
-            signup.age = answer.parse()?;
-            Ok(())
-        })
-        .say(|signup| format!("Nice to meet you, {} ({}).", signup.name, signup.age))
-        .persistent()
-}
+use botmesh_core::{MemoryStore, RunningBot};
+use botmesh_examples::signup::signup;
 
 /// One replica: the same bot, with a coordinator of its own.
 async fn replica(

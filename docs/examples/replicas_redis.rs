@@ -10,31 +10,9 @@ use std::time::Duration;
 use botmesh_core::bot::{Coordination, Fallback, Handover};
 use botmesh_core::coordination::CoordinatorSettings;
 use botmesh_core::prelude::*;
-use botmesh_core::{Flow, flow};
+use botmesh_examples::signup::signup;
 use botmesh_redis_store::RedisStore;
 use botmesh_sqlite_store::SqliteStore;
-use serde::{Deserialize, Serialize};
-
-#[derive(Default, Serialize, Deserialize)]
-struct Signup {
-    name: String,
-    age: u8,
-}
-
-fn signup() -> Flow<Signup> {
-    flow("signup")
-        .enter_on(command("signup"))
-        .ask("What is your name?", |signup: &mut Signup, answer| {
-            signup.name = answer.text()?;
-            Ok(())
-        })
-        .ask(question("How old are you?").retry(3, "A number, please."), |signup, answer| {
-            signup.age = answer.parse()?;
-            Ok(())
-        })
-        .say(|signup| format!("Nice to meet you, {} ({}).", signup.name, signup.age))
-        .persistent()
-}
 
 #[tokio::main]
 async fn main() -> Result<(), BotError> {

@@ -3,6 +3,7 @@
 //! Each example is a file beside this directory; `cargo run --example hello` runs one.
 
 pub mod shop;
+pub mod signup;
 
 /// The code of the README and of the guide, which is compiled and run as doc tests.
 #[cfg(doctest)]
