@@ -96,8 +96,11 @@ impl Runtime {
         wake: &Wake,
     ) -> Result<(), (Activity, BotError)> {
         let Some(active) = self.conversations.take(guard.key()) else {
+            // With replicas, another one may have had the chat meanwhile and know nothing of the
+            // moment: what was in memory here is put aside then, and the store says what is due.
             return match wake.reason {
                 WakeReason::Stored => self.wake_stored(guard).await,
+                _ if self.coordinated.is_some() => self.wake_stored(guard).await,
                 _ => Ok(()),
             };
         };
@@ -135,8 +138,11 @@ impl Runtime {
             let input = restored.wake_input();
             self.drive_flow(guard, restored.active, input).await;
         } else {
-            // Somebody has written meanwhile: the next look at the store arms its new moment.
+            // Somebody has written meanwhile.
             restored.active.disarm(&self.timers);
+            if let Some(left) = restored.left {
+                self.wake_stored_in(guard.key(), left);
+            }
         }
         Ok(())
     }

@@ -2,6 +2,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
+use tokio::time::Instant;
 
 use super::hashed::{ChatHasher, HashedChat, HashedMap, SHARDS};
 use super::recent::Recent;
@@ -183,9 +184,10 @@ impl Conversations {
         texts.words("core.cancel.words", language).contains(&said)
     }
 
-    pub(super) fn is_waiting(&self, chat: &ChatKey) -> bool {
+    /// What `look` sees of the chat's waiting conversation, if it has one.
+    pub(super) fn peek<T>(&self, chat: &ChatKey, look: impl FnOnce(&Active) -> T) -> Option<T> {
         let chat = self.hasher.chat(chat);
-        self.shard(&chat).lock().waiting.contains_key(&chat)
+        self.shard(&chat).lock().waiting.get(&chat).map(|active| look(active))
     }
 
     /// Takes the chat's conversation out of memory, for its turn.
@@ -260,6 +262,11 @@ impl Active {
         for id in [self.deadline.take(), self.idle.take()].into_iter().flatten() {
             timers.disarm(id);
         }
+    }
+
+    /// Whether the present wait ends by `moment` at the latest.
+    pub(super) fn is_over_by(&self, moment: Instant) -> bool {
+        self.deadline.is_some_and(|deadline| deadline.is_over_by(moment))
     }
 
     /// Whether `reason` means the present wait.

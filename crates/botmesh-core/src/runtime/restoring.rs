@@ -1,4 +1,5 @@
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::Runtime;
 use super::conversing::{Active, Claimed, Definition, State};
@@ -19,6 +20,8 @@ pub(super) struct Restored {
     pub(super) active: Box<Active>,
     /// Whether its wait has lasted as long as it may, or its rest is over.
     pub(super) is_due: bool,
+    /// How long that will take otherwise; none if it waits for its user alone.
+    pub(super) left: Option<Duration>,
 }
 
 /// What the store has of a chat's conversation.
@@ -87,10 +90,11 @@ impl Runtime {
             self.clear_checkpoint(guard, stored).await?;
         }
         let is_due = checkpoint.wake_in.is_some_and(|left| left.is_zero());
-        if let Some(left) = checkpoint.wake_in.filter(|left| !left.is_zero()) {
-            active.begin_wait(&self.timers, chat, Some(left), None);
+        let left = checkpoint.wake_in.filter(|left| !left.is_zero());
+        if left.is_some() {
+            active.begin_wait(&self.timers, chat, left, None);
         }
-        Ok(Found::Conversation(Restored { active, is_due }))
+        Ok(Found::Conversation(Restored { active, is_due, left }))
     }
 
     /// Reports that a conversation goes on here, where there are replicas.
@@ -101,7 +105,7 @@ impl Runtime {
         }
     }
 
-    fn keeping_of(&self, number: usize) -> Keeping {
+    pub(super) fn keeping_of(&self, number: usize) -> Keeping {
         match self.conversations.definition(number) {
             Definition::Function { .. } => Keeping::Nothing,
             Definition::Flow { flow, .. } => self.keeping(flow.persistence()),

@@ -1,4 +1,4 @@
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -17,6 +17,8 @@ pub(crate) struct Timers {
 #[derive(Default)]
 struct Pending {
     wakes: BTreeMap<TimerId, Wake>,
+    /// The one timer of each chat for a stored conversation.
+    stored: HashMap<ChatKey, TimerId>,
     last: u64,
 }
 
@@ -45,20 +47,42 @@ pub(crate) enum WakeReason {
     Stored,
 }
 
+impl TimerId {
+    /// Whether this timer is over by `moment`.
+    pub(crate) fn is_over_by(self, moment: Instant) -> bool {
+        self.at <= moment
+    }
+}
+
 impl Timers {
     pub(crate) fn arm(&self, after: Duration, wake: Wake) -> TimerId {
         let at = deadline(after);
-        let (id, first) = {
-            let mut pending = self.pending.lock();
-            pending.last += 1;
-            let id = TimerId { at, number: pending.last };
-            pending.wakes.insert(id, wake);
-            (id, pending.wakes.first_key_value().is_some_and(|(first, _)| *first == id))
-        };
+        let (id, first) = self.pending.lock().insert(at, wake);
         if first {
             self.earlier.notify_one();
         }
         id
+    }
+
+    /// Arms the timer for the stored conversation of a chat. There is one for each chat, the
+    /// earliest: whoever is woken too early arms it again.
+    pub(crate) fn arm_stored(&self, after: Duration, chat: ChatKey) {
+        let at = deadline(after);
+        let first = {
+            let mut pending = self.pending.lock();
+            match pending.stored.get(&chat).copied() {
+                Some(earlier) if earlier.at <= at => return,
+                Some(later) => pending.wakes.remove(&later),
+                None => None,
+            };
+            let wake = Wake { chat: chat.clone(), reason: WakeReason::Stored };
+            let (id, first) = pending.insert(at, wake);
+            pending.stored.insert(chat, id);
+            first
+        };
+        if first {
+            self.earlier.notify_one();
+        }
     }
 
     pub(crate) fn disarm(&self, id: TimerId) {
@@ -88,7 +112,24 @@ impl Timers {
         let mut pending = self.pending.lock();
         let Some(first) = pending.wakes.first_entry() else { return Err(None) };
         let at = first.key().at;
-        if at <= Instant::now() { Ok(first.remove()) } else { Err(Some(at)) }
+        if at > Instant::now() {
+            return Err(Some(at));
+        }
+        let wake = first.remove();
+        if wake.reason == WakeReason::Stored {
+            pending.stored.remove(&wake.chat);
+        }
+        Ok(wake)
+    }
+}
+
+impl Pending {
+    /// Answers also whether the new timer is the first of all.
+    fn insert(&mut self, at: Instant, wake: Wake) -> (TimerId, bool) {
+        self.last += 1;
+        let id = TimerId { at, number: self.last };
+        self.wakes.insert(id, wake);
+        (id, self.wakes.first_key_value().is_some_and(|(first, _)| *first == id))
     }
 }
 
@@ -135,6 +176,22 @@ mod tests {
         timers.arm(Duration::from_secs(1), wake("early"));
         assert_eq!(waiting.await.unwrap(), wake("early"));
         assert_eq!(begun.elapsed().as_secs(), 1);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_chat_has_one_timer_for_its_stored_conversation_the_earliest() {
+        let timers = Timers::default();
+        let begun = Instant::now();
+        for seconds in [30, 20, 40] {
+            timers.arm_stored(Duration::from_secs(seconds), wake("ana").chat);
+        }
+        assert_eq!(timers.due().await, wake("ana"));
+        assert_eq!(begun.elapsed().as_secs(), 20);
+        timers.arm_stored(Duration::from_secs(50), wake("ana").chat);
+        assert_eq!(timers.due().await, wake("ana"));
+        assert_eq!(begun.elapsed().as_secs(), 70);
+        let more = tokio::time::timeout(Duration::from_secs(3600), timers.due()).await;
+        assert!(more.is_err());
     }
 
     #[tokio::test(start_paused = true)]

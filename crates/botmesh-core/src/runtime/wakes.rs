@@ -1,21 +1,47 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::StreamExt as _;
+use futures_util::stream::FuturesUnordered;
+use tokio::time::Instant;
+
 use super::Runtime;
+use super::broken_rule::BrokenRule;
+use super::conversing::Active;
 use super::event::Activity;
+use super::keeping::Keeping;
 use super::timer::{Wake, WakeReason};
+use crate::id::ChatKey;
 
 /// How far ahead stored conversations are looked up, and how many at a time.
 const HORIZON: Duration = Duration::from_secs(600);
 const PAGE: usize = 1000;
 const RETRY: Duration = Duration::from_secs(1);
+/// Where there are replicas, the one that has a conversation in memory is to be first to wake it.
+const OWNER_FIRST: Duration = Duration::from_secs(1);
 
 impl Runtime {
     /// Wakes chats when their time comes; runs for as long as the bot does.
     pub(super) async fn run_timers(self: Arc<Self>) {
+        let looks_first = self.coordinated.as_ref().is_some_and(|coordinated| {
+            self.keeps_any() && !coordinated.breaks(BrokenRule::WakesWithoutTurn)
+        });
+        let mut looks = FuturesUnordered::new();
         loop {
-            let wake = self.timers.due().await;
-            self.lanes.wake(wake, &self);
+            let wake = tokio::select! {
+                biased;
+                Some(meant) = looks.next(), if !looks.is_empty() => meant,
+                wake = self.timers.due() => {
+                    if looks_first {
+                        looks.push(self.still_meant(wake));
+                        continue;
+                    }
+                    Some(wake)
+                }
+            };
+            if let Some(wake) = wake {
+                self.lanes.wake(wake, &self);
+            }
         }
     }
 
@@ -30,13 +56,14 @@ impl Runtime {
                 Ok(due) => {
                     // A full page may not be all: look again when its last one has been woken.
                     let last = due.last().filter(|_| due.len() >= PAGE).map(|(_, after)| *after);
-                    // Where there are replicas, the one that has the conversation in memory is
-                    // to be first.
-                    let later = if self.coordinated.is_some() { RETRY } else { Duration::ZERO };
                     for (chat, after) in due {
-                        if !self.conversations.is_waiting(&chat) {
-                            self.timers
-                                .arm(after + later, Wake { chat, reason: WakeReason::Stored });
+                        // What is in memory here wakes by itself, unless another replica has
+                        // written an earlier moment since.
+                        let by = Instant::now() + after + OWNER_FIRST;
+                        let alone = self.coordinated.is_none();
+                        let wakes = |active: &Active| alone || active.is_over_by(by);
+                        if self.conversations.peek(&chat, wakes) != Some(true) {
+                            self.wake_stored_in(&chat, after);
                         }
                     }
                     last.map_or(HORIZON / 2, |after| after.max(RETRY))
@@ -44,5 +71,53 @@ impl Runtime {
             };
             tokio::time::sleep(again).await;
         }
+    }
+
+    /// Wakes a chat for its stored conversation, whose time comes in `after`.
+    pub(super) fn wake_stored_in(&self, chat: &ChatKey, after: Duration) {
+        let later = if self.coordinated.is_some() { OWNER_FIRST } else { Duration::ZERO };
+        self.timers.arm_stored(after.saturating_add(later), chat.clone());
+    }
+
+    /// A wake-up whose time has come, unless the store tells that another replica has moved the
+    /// conversation on. It is asked without a turn, as a hint: a turn that is taken in vain makes
+    /// stale what its owner has in memory.
+    async fn still_meant(&self, wake: Wake) -> Option<Wake> {
+        let Wake { chat, reason } = &wake;
+        let own = self
+            .conversations
+            .peek(chat, |active| (active.is_meant(*reason), active.stored, active.number));
+        let own = match (own, reason) {
+            (_, WakeReason::Stored) => None,
+            // Its turn may be under way.
+            (None, _) => return Some(wake),
+            // The timers of its present wait see to it.
+            (Some((false, ..)), _) => return None,
+            // It lives in memory only.
+            (Some((true, None, _)), _) => return Some(wake),
+            (Some((true, Some(stored), number)), _) => Some((stored, number)),
+        };
+        let Ok(found) = self.store.load_checkpoint(chat).await else { return Some(wake) };
+        let left = found.as_ref().and_then(|checkpoint| checkpoint.wake_in);
+        let meant = match (own, &found) {
+            (None, _) => left.is_some_and(|left| left.is_zero()),
+            (Some((stored, _)), Some(found)) => stored.is(found),
+            // It may have expired at the very moment at which its wait ends.
+            (Some((_, number)), None) => matches!(self.keeping_of(number), Keeping::Ephemeral(_)),
+        };
+        if meant {
+            return Some(wake);
+        }
+        if let Some((stored, _)) = own {
+            self.conversations.note_present(chat);
+            let is_it = |active: &Active| active.is_meant(*reason) && active.stored == Some(stored);
+            if let Some(mut stale) = self.conversations.take_if(chat, is_it) {
+                stale.disarm(&self.timers);
+            }
+        }
+        if let Some(left) = left {
+            self.wake_stored_in(chat, left);
+        }
+        None
     }
 }

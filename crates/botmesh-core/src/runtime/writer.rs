@@ -9,8 +9,14 @@ use crate::id::{Fence, Revision};
 use crate::store::{CheckpointWrite, StoredCheckpoint, Swap};
 
 /// The checkpoint that the store has of a conversation in memory.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Stored(Revision);
+
+impl Stored {
+    pub(super) fn is(self, checkpoint: &StoredCheckpoint) -> bool {
+        self.0 == checkpoint.revision
+    }
+}
 
 /// When a checkpoint wakes its conversation, and when it is gone.
 #[derive(Debug, Clone, Copy)]

@@ -12,3 +12,4 @@ mod plain_store;
 mod replicas;
 mod stopping;
 mod surviving;
+mod waking;

@@ -26,7 +26,10 @@ use plan::Plan;
 use world::run;
 
 /// Seeds that have found something, each with what it was.
-const REGRESSIONS: &[u64] = &[];
+const REGRESSIONS: &[u64] = &[
+    // A wake-up that was left over put the owner's copy aside, and with it the present moment.
+    1403,
+];
 
 fn from_environment(name: &str) -> Option<u64> {
     std::env::var(name).ok().map(|value| value.parse().expect("a number"))

@@ -137,7 +137,8 @@ impl DocumentStore for FaultyStore {
 #[async_trait]
 impl CheckpointStore for FaultyStore {
     async fn load_checkpoint(&self, key: &ChatKey) -> Result<Option<StoredCheckpoint>, StoreError> {
-        self.inner.load_checkpoint(key).await
+        let (store, chat) = (self.inner.clone(), key.clone());
+        self.call(key, async move { store.load_checkpoint(&chat).await }).await
     }
 
     async fn set_checkpoint(
