@@ -13,7 +13,7 @@ mod tests;
 
 /// The top-level modules of the core crate from the ground up. A module uses its own layer and those before it.
 const LAYERS: &[&[&str]] = &[
-    &["id", "time", "error", "lang"],
+    &["id", "time", "error", "watched", "lang"],
     &["message", "text", "i18n"],
     &["provider", "store", "coordination"],
     &["question", "matcher", "flow", "conversation"],

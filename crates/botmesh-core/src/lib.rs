@@ -21,6 +21,7 @@ pub mod terminal;
 pub mod testing;
 pub mod text;
 pub mod time;
+mod watched;
 
 pub use bot::{Bot, BuildError, RunningBot, enter};
 pub use error::BotError;

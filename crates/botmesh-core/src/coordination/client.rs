@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use async_trait::async_trait;
 use parking_lot::Mutex;
-use tokio::sync::{Notify, broadcast, oneshot, watch};
+use tokio::sync::{Notify, broadcast, oneshot};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
@@ -34,6 +34,7 @@ use super::{
     CoordinatorSettings, Leadership, LeaseClock, LossReason, ReleaseQueue, Ticket,
 };
 use crate::id::{ChatKey, IncarnationId, LeaderName, ReplicaId};
+use crate::watched::Watched;
 
 /// Events that a slow subscriber may lag behind.
 const EVENTS: usize = 1024;
@@ -169,8 +170,8 @@ impl<B: Backend> CoordinatorClient<B> {
             clock: self.clock,
             tickets: Arc::new(TicketMap::default()),
             releases,
-            live: watch::Sender::new(Phase::Registering),
-            path: watch::Sender::new(PushPath::default()),
+            live: Watched::new(Phase::Registering),
+            path: Watched::new(PushPath::default()),
             events: self.events.clone(),
             doubt: Notify::new(),
             sequence: AtomicU64::new(0),
@@ -203,8 +204,9 @@ fn isolate<B: Backend>(
         match runtime {
             Ok(runtime) => runtime.block_on(async {
                 tokio::select! {
-                    () = keeper::keep(shared, first, Some(progress)) => {}
+                    biased;
                     _ = stopped => {}
+                    () = keeper::keep(shared, first, Some(progress)) => {}
                 }
             }),
             Err(error) => {
@@ -218,7 +220,7 @@ fn isolate<B: Backend>(
 
 /// Ends all rights of this replica, locally.
 fn end<B>(shared: &Shared<B>) -> Option<Arc<Live>> {
-    let before = shared.live.send_replace(Phase::Stopped);
+    let before = shared.live.replace(Phase::Stopped);
     let Phase::Live(live) = before else { return None };
     live.lease.end(LossReason::Stopped);
     Some(live)
@@ -232,8 +234,7 @@ impl<B: Backend> Coordinator for CoordinatorClient<B> {
 
     fn incarnation(&self) -> Option<IncarnationId> {
         let shared = self.shared().ok()?;
-        let phase = shared.live.borrow();
-        match &*phase {
+        match shared.live.get() {
             Phase::Live(live) => Some(live.lease.incarnation().clone()),
             _ => None,
         }

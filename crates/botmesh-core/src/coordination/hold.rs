@@ -62,6 +62,7 @@ impl Hold {
             match &self.session {
                 None => woken.await,
                 Some(session) => tokio::select! {
+                    biased;
                     () = woken => {}
                     _ = session.ended() => {}
                 },

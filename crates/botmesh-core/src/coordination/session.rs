@@ -102,6 +102,7 @@ impl SessionLease {
                 return reason;
             }
             tokio::select! {
+                biased;
                 () = changed => {}
                 // A renewal meanwhile makes this wake up early once, which is cheaper than
                 // waking all waiters at each renewal.

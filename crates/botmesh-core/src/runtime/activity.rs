@@ -57,6 +57,7 @@ impl Runtime {
         self.forget_if_stale(&turn);
         let guard = turn.guard();
         let lost = tokio::select! {
+            biased;
             () = self.work(&guard, work) => None,
             // The work is dropped where it stands before the chat can be somebody else's.
             lost = guard.lost() => Some(lost.reason),

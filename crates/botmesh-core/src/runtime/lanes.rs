@@ -189,10 +189,12 @@ impl Lanes {
     /// Ends all lanes where they stand; returns how many messages and wake-ups were lost.
     pub(crate) fn abort(&self) -> usize {
         self.close();
-        for shard in &self.shards {
-            for (_, lane) in shard.lock().lanes.drain() {
-                lane.task.abort();
-            }
+        let drain = |shard: &Mutex<Shard>| shard.lock().lanes.drain().collect::<Vec<_>>();
+        let mut lanes: Vec<_> = self.shards.iter().flat_map(drain).collect();
+        // Not in the order of their hashes, which is another one in each process.
+        lanes.sort_by(|(one, _), (other, _)| one.chat().cmp(other.chat()));
+        for (_, lane) in lanes {
+            lane.task.abort();
         }
         let lost = self.in_work.swap(0, Ordering::AcqRel);
         self.idle.notify_waiters();

@@ -44,6 +44,7 @@ impl Runtime {
             self.sender.stand_by(id, true);
             connection.state.send_replace(ConnectionState::Connecting);
             let elected = tokio::select! {
+                biased;
                 () = connection.cancel.cancelled() => return,
                 elected = coordinated.coordinator.lead(&name) => elected,
             };
@@ -59,6 +60,7 @@ impl Runtime {
                 Ended::ForGood => return,
                 Ended::Lost => {}
                 Ended::SteppedDown => tokio::select! {
+                    biased;
                     () = connection.cancel.cancelled() => return,
                     () = tokio::time::sleep(COOL_DOWN) => {}
                 },
@@ -78,8 +80,9 @@ impl Runtime {
             }
         };
         let ended = tokio::select! {
-            () = connected => Ended::ForGood,
+            biased;
             _ = leadership.lost() => Ended::Lost,
+            () = connected => Ended::ForGood,
             () = down_for(&mut state, down) => Ended::SteppedDown,
         };
         // The connection is closed before anybody else may lead: its future was dropped.

@@ -165,6 +165,7 @@ pub(super) async fn keep_connected(
             retry = FIRST_RETRY;
         }
         tokio::select! {
+            biased;
             () = session.cancelled() => return true,
             () = tokio::time::sleep(retry) => {}
         }

@@ -100,6 +100,7 @@ impl Timers {
             match first {
                 None => earlier.await,
                 Some(at) => tokio::select! {
+                    biased;
                     () = earlier => {}
                     () = tokio::time::sleep_until(at) => {}
                 },

@@ -2,7 +2,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use tokio::sync::watch;
+
+use crate::watched::Watched;
 
 /// What goes wrong between one coordinator and the hub. Clones are the same faults.
 #[derive(Debug, Clone)]
@@ -11,7 +12,7 @@ pub struct CoordinationFaults(Arc<Faults>);
 #[derive(Debug)]
 struct Faults {
     plan: Mutex<Plan>,
-    reachable: watch::Sender<bool>,
+    reachable: Watched<bool>,
 }
 
 /// What happens to the operations to come.
@@ -26,7 +27,7 @@ pub(super) struct Plan {
 
 impl Default for CoordinationFaults {
     fn default() -> Self {
-        let (plan, reachable) = (Mutex::default(), watch::Sender::new(true));
+        let (plan, reachable) = (Mutex::default(), Watched::new(true));
         Self(Arc::new(Faults { plan, reachable }))
     }
 }
@@ -62,18 +63,16 @@ impl CoordinationFaults {
     /// Freezes the traffic, as a stopped process or a cut cable does: nothing is sent or received
     /// until [`thaw`](Self::thaw).
     pub fn freeze(&self) {
-        self.0.reachable.send_replace(false);
+        self.0.reachable.replace(false);
     }
 
     /// Ends a freeze.
     pub fn thaw(&self) {
-        self.0.reachable.send_replace(true);
+        self.0.reachable.replace(true);
     }
 
     pub(super) async fn pass(&self) {
-        let mut reachable = self.0.reachable.subscribe();
-        // The sender lives as long as `self`.
-        let _ = reachable.wait_for(|reachable| *reachable).await;
+        self.0.reachable.watch().wait_for(|reachable| *reachable).await;
     }
 
     /// Takes what happens to one operation.
@@ -91,6 +90,6 @@ impl CoordinationFaults {
     }
 
     pub(super) fn drops_pushes(&self) -> bool {
-        self.0.plan.lock().drop_pushes || !*self.0.reachable.borrow()
+        self.0.plan.lock().drop_pushes || !self.0.reachable.get()
     }
 }

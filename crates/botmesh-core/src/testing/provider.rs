@@ -226,38 +226,37 @@ impl TestProvider {
     /// The connection is lost, and the provider tries to get it back: sends fail as unreachable,
     /// and what users say waits.
     pub fn interrupt(&self) {
-        self.connection.link.send_replace(Link::Down);
+        self.connection.link.replace(Link::Down);
     }
 
     /// The connection is there again.
     pub fn restore(&self) {
-        self.connection.link.send_replace(Link::Up);
+        self.connection.link.replace(Link::Up);
     }
 
     /// The platform closes the connection for good: `run` fails, and so do sends.
     pub fn close(&self, reason: impl Into<String>) {
-        self.connection.link.send_replace(Link::Closed(reason.into()));
+        self.connection.link.replace(Link::Closed(reason.into()));
     }
 
     /// Nothing will come any more: `run` ends without an error, sends are still taken.
     pub fn end(&self) {
-        self.connection.link.send_replace(Link::Ended);
+        self.connection.link.replace(Link::Ended);
     }
 
     /// Whether a bot is connected over this connection.
     #[must_use]
     pub fn is_connected(&self) -> bool {
-        open_session(&self.connection.session.borrow()).is_some()
+        open_session(&self.connection.session.get()).is_some()
     }
 
     async fn session(&self) -> Result<Session, ScriptError> {
         let (mut sessions, mut link) =
-            (self.connection.session.subscribe(), self.connection.link.subscribe());
+            (self.connection.session.watch(), self.connection.link.watch());
         let connected = async {
-            // Both senders live as long as this connection.
-            let _ = link.wait_for(|link| *link == Link::Up).await;
+            link.wait_for(|link| *link == Link::Up).await;
             let session = sessions.wait_for(|session| open_session(session).is_some()).await;
-            session.ok().and_then(|session| open_session(&session).cloned())
+            open_session(&session).cloned()
         };
         let session = tokio::time::timeout(PATIENCE, connected).await;
         session.ok().flatten().ok_or(ScriptError::NotConnected)

@@ -9,7 +9,7 @@ use crate::coordination::transition::{Operation, Reply, Wakeup};
 use crate::coordination::{Release, ReleaseQueue};
 use crate::error::BoxError;
 use crate::id::IncarnationId;
-use tokio::sync::watch;
+use crate::watched::Watched;
 
 /// What carries operations to the place where [`step`](crate::coordination::transition::step)
 /// decides, and wake-ups back. All else that a coordinator does is the
@@ -85,7 +85,7 @@ pub(super) struct PushPath {
 pub struct PushSink {
     pub(super) tickets: Arc<TicketMap>,
     pub(super) releases: ReleaseQueue,
-    pub(super) path: watch::Sender<PushPath>,
+    pub(super) path: Watched<PushPath>,
 }
 
 impl PushSink {
@@ -102,7 +102,7 @@ impl PushSink {
     /// Wake-ups can arrive from now on. Those of before may have been lost: all waiting tickets
     /// poll once.
     pub fn connected(&self) {
-        self.path.send_modify(|path| {
+        self.path.modify(|path| {
             path.connected = true;
             path.generation += 1;
         });
@@ -111,6 +111,6 @@ impl PushSink {
     /// No wake-ups arrive until the next [`connected`](PushSink::connected): waiting tickets poll
     /// often.
     pub fn disconnected(&self) {
-        self.path.send_modify(|path| path.connected = false);
+        self.path.modify(|path| path.connected = false);
     }
 }

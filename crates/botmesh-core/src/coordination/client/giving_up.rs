@@ -62,6 +62,7 @@ pub(super) async fn give_up<B: Backend>(shared: &Shared<B>, release: Release) {
             }
         }
         tokio::select! {
+            biased;
             () = tokio::time::sleep(backoff.step()) => {}
             _ = session.ended() => break,
         }
@@ -73,8 +74,8 @@ pub(super) async fn give_up<B: Backend>(shared: &Shared<B>, release: Release) {
 }
 
 async fn fence_off<B: Backend>(shared: &Shared<B>, session: &SessionLease) -> bool {
-    let live = match &*shared.live.borrow() {
-        Phase::Live(live) if live.lease.incarnation() == session.incarnation() => Arc::clone(live),
+    let live = match shared.live.get() {
+        Phase::Live(live) if live.lease.incarnation() == session.incarnation() => live,
         // Its session is gone, and no reservation of it is executed any more.
         _ => return true,
     };

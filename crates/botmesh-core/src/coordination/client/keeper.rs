@@ -53,7 +53,7 @@ pub(super) async fn keep<B: Backend>(
             Ok(live) => {
                 gone = Some(live.lease.incarnation().clone());
                 backoff = shared.backoff();
-                shared.live.send_modify(|phase| {
+                shared.live.modify(|phase| {
                     if !matches!(phase, Phase::Stopped) {
                         *phase = Phase::Live(Arc::clone(&live));
                     }
@@ -63,6 +63,7 @@ pub(super) async fn keep<B: Backend>(
                 }
                 // A renewal never waits for the touches, which are as many as chats are held.
                 tokio::select! {
+                    biased;
                     () = renew_until_lost(&shared, &live, progress.as_deref()) => {}
                     never = touch_at_times(&shared, &live) => match never {},
                 }
@@ -74,7 +75,7 @@ pub(super) async fn keep<B: Backend>(
                 if let Some(first) = first.take() {
                     let _ = first.send(Err(CoordinationError::Unfit { reason: reason.clone() }));
                 }
-                shared.live.send_replace(Phase::Unfit(reason));
+                shared.live.replace(Phase::Unfit(reason));
                 return;
             }
             Err(BackendError::Refused(source) | BackendError::Unknown(source)) => {
@@ -125,6 +126,7 @@ async fn renew_until_lost<B: Backend>(
     let mut pause = heartbeat;
     loop {
         tokio::select! {
+            biased;
             _ = live.lease.ended() => return,
             () = tokio::time::sleep(pause) => {}
             () = shared.doubt.notified() => {}
@@ -142,16 +144,17 @@ async fn renew_until_lost<B: Backend>(
 }
 
 async fn touch_at_times<B: Backend>(shared: &Shared<B>, live: &Live) -> Infallible {
-    let mut path = shared.path.subscribe();
+    let mut path = shared.path.watch();
     loop {
         tokio::select! {
+            biased;
             () = tokio::time::sleep(shared.settings.heartbeat()) => {
                 touch(shared, live, shared.settings.lease() * 5).await;
             }
             // A server that took over, or that was restored, may know the session and have
             // forgotten the last grants. Its grace is the time to find that out.
-            Ok(()) = path.changed() => {
-                if path.borrow_and_update().connected {
+            () = path.changed() => {
+                if path.get().connected {
                     touch(shared, live, Duration::ZERO).await;
                 }
             }
@@ -185,11 +188,11 @@ async fn touch<B: Backend>(shared: &Shared<B>, live: &Live, age: Duration) {
 fn lose<B: Backend>(shared: &Shared<B>, live: &Live) -> bool {
     let reason = live.lease.loss().unwrap_or(LossReason::Expired);
     live.lease.end(reason);
-    let stopped = matches!(*shared.live.borrow(), Phase::Stopped);
+    let stopped = matches!(shared.live.get(), Phase::Stopped);
     if stopped {
         return false;
     }
-    shared.live.send_modify(|phase| {
+    shared.live.modify(|phase| {
         if !matches!(phase, Phase::Stopped) {
             *phase = Phase::Registering;
         }

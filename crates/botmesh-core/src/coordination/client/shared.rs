@@ -2,7 +2,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
-use tokio::sync::{Notify, broadcast, watch};
+use tokio::sync::{Notify, broadcast};
 use tokio::time::Instant;
 
 use super::backend::{Backend, BackendError, PushPath, PushSink};
@@ -13,6 +13,7 @@ use crate::coordination::{
     LeaseMoment, LossReason, ReleaseQueue, SessionLease,
 };
 use crate::id::ReplicaId;
+use crate::watched::Watched;
 
 /// What the tasks and the callers of one running coordinator share.
 #[derive(Debug)]
@@ -24,8 +25,8 @@ pub(super) struct Shared<B> {
     pub(super) tickets: Arc<TicketMap>,
     pub(super) releases: ReleaseQueue,
     /// The session that lives; none while one is being registered, and after the stop.
-    pub(super) live: watch::Sender<Phase>,
-    pub(super) path: watch::Sender<PushPath>,
+    pub(super) live: Watched<Phase>,
+    pub(super) path: Watched<PushPath>,
     pub(super) events: broadcast::Sender<CoordinatorEvent>,
     /// Asks the keeper for a heartbeat now.
     pub(super) doubt: Notify,
@@ -108,22 +109,20 @@ impl<B: Backend> Shared<B> {
 
     /// The session that lives, waiting for one until `deadline`.
     pub(super) async fn session(&self, deadline: Instant) -> Result<Arc<Live>, CoordinationError> {
-        let mut live = self.live.subscribe();
+        let mut live = self.live.watch();
         let found = async {
             loop {
-                match &*live.borrow_and_update() {
+                match live.get() {
                     Phase::Live(found) if found.lease.loss().is_none() => {
-                        return Ok(Arc::clone(found));
+                        return Ok(found);
                     }
                     Phase::Unfit(reason) => {
-                        return Err(CoordinationError::Unfit { reason: reason.clone() });
+                        return Err(CoordinationError::Unfit { reason });
                     }
                     Phase::Stopped => return Err(CoordinationError::Stopped),
                     Phase::Registering | Phase::Live(_) => {}
                 }
-                if live.changed().await.is_err() {
-                    return Err(CoordinationError::Stopped);
-                }
+                live.changed().await;
             }
         };
         match tokio::time::timeout_at(deadline, found).await {
@@ -234,6 +233,7 @@ impl<B: Backend> Shared<B> {
                 return Err(unavailable(operation.name(), source));
             }
             tokio::select! {
+                biased;
                 () = tokio::time::sleep_until(next) => {}
                 _ = live.lease.ended() => return Ok(Reply::NoSession),
             }

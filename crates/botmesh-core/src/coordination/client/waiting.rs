@@ -59,20 +59,21 @@ impl<B: Backend> Shared<B> {
     /// Polls while the ticket waits. A poll also takes the key from a dead holder, for whoever is
     /// next.
     async fn poll(&self, session: &SessionLease, key: &CoordinationKey, sequence: u64) -> Settled {
-        let mut path = self.path.subscribe();
+        let mut path = self.path.watch();
         let ticket = TicketId { incarnation: session.incarnation().clone(), sequence };
         let operation = Operation::Poll { key: key.clone(), ticket: ticket.clone() };
         let backoff = |connected: bool| match connected {
             true => Backoff::new(SAFETY_POLL.0, SAFETY_POLL.1),
             false => Backoff::new(LEAST_POLL, self.settings.max_poll()),
         };
-        let mut connected = path.borrow_and_update().connected;
+        let mut connected = path.get().connected;
         let mut pauses = backoff(connected);
         let mut remaining = self.tickets.remaining(sequence);
         loop {
             let first = self.tickets.is_first(sequence);
             let due = Instant::now() + pauses.step().min(remaining + jitter(sequence));
             tokio::select! {
+                biased;
                 () = tokio::time::sleep_until(due) => {
                     // Those behind are granted after the first, and need not ask so long.
                     if connected && !first {
@@ -80,11 +81,8 @@ impl<B: Backend> Shared<B> {
                         continue;
                     }
                 }
-                changed = path.changed() => {
-                    if changed.is_err() {
-                        return Settled::Lost(LossReason::Stopped);
-                    }
-                    connected = path.borrow_and_update().connected;
+                () = path.changed() => {
+                    connected = path.get().connected;
                     pauses = backoff(connected);
                 }
             }

@@ -3,12 +3,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use tokio::sync::watch;
 
 use super::transcript::{Happening, Transcript};
 use crate::id::{ChatKey, MessageId, ProviderId};
 use crate::message::{Message, Outgoing};
 use crate::provider::{Capabilities, ProviderError, Receipt, SendOptions, Session};
+use crate::watched::Watched;
 
 /// What all connections share.
 pub(super) struct Platform {
@@ -25,9 +25,9 @@ pub(super) struct State {
 }
 
 pub(super) struct Connection {
-    pub(super) link: watch::Sender<Link>,
+    pub(super) link: Watched<Link>,
     /// The number of the last run, and its session until it ends.
-    pub(super) session: watch::Sender<Option<(u64, Option<Session>)>>,
+    pub(super) session: Watched<Option<(u64, Option<Session>)>>,
     pub(super) faults: Mutex<Faults>,
 }
 
@@ -104,10 +104,6 @@ impl State {
 
 impl Connection {
     pub(super) fn new() -> Self {
-        Self {
-            link: watch::Sender::new(Link::Up),
-            session: watch::Sender::new(None),
-            faults: Mutex::default(),
-        }
+        Self { link: Watched::new(Link::Up), session: Watched::new(None), faults: Mutex::default() }
     }
 }

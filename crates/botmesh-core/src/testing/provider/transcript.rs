@@ -2,11 +2,11 @@ use std::fmt;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use tokio::sync::watch;
 
 use crate::id::{ChatKey, MessageId};
 use crate::message::{Message, Outgoing, OutgoingButton};
 use crate::provider::SendOptions;
+use crate::watched::{Watched, Watcher};
 
 /// One thing that happened on the platform.
 #[derive(Debug, Clone, PartialEq)]
@@ -113,12 +113,12 @@ fn in_one_line(message: &Outgoing) -> String {
 #[derive(Debug)]
 pub(super) struct Transcript {
     entries: Mutex<Vec<Entry>>,
-    length: watch::Sender<usize>,
+    length: Watched<usize>,
 }
 
 impl Default for Transcript {
     fn default() -> Self {
-        Self { entries: Mutex::default(), length: watch::Sender::new(0) }
+        Self { entries: Mutex::default(), length: Watched::new(0) }
     }
 }
 
@@ -127,7 +127,7 @@ impl Transcript {
         let mut entries = self.entries.lock();
         let number = entries.len();
         entries.push(Entry { number, chat: chat.clone(), what });
-        self.length.send_replace(number + 1);
+        self.length.replace(number + 1);
     }
 
     pub(super) fn length(&self) -> usize {
@@ -179,12 +179,12 @@ pub struct Listener {
     transcript: Arc<Transcript>,
     chat: ChatKey,
     position: usize,
-    length: watch::Receiver<usize>,
+    length: Watcher<usize>,
 }
 
 impl Listener {
     pub(super) fn new(transcript: Arc<Transcript>, chat: ChatKey, position: usize) -> Self {
-        let length = transcript.length.subscribe();
+        let length = transcript.length.watch();
         Self { transcript, chat, position, length }
     }
 
@@ -201,14 +201,11 @@ impl Listener {
     /// `tokio::time::timeout`. Safe to cancel.
     pub async fn next(&mut self) -> Entry {
         loop {
-            self.length.borrow_and_update();
+            self.length.get();
             if let Some(entry) = self.try_next() {
                 return entry;
             }
-            // The transcript is held by this listener, so its sender is alive.
-            if self.length.changed().await.is_err() {
-                std::future::pending::<()>().await;
-            }
+            self.length.changed().await;
         }
     }
 

@@ -15,13 +15,13 @@ use crate::provider::{
 impl TestProvider {
     fn check_link(&self) -> Result<(), ProviderError> {
         let provider = self.platform.id.clone();
-        match &*self.connection.link.borrow() {
+        match self.connection.link.get() {
             Link::Up | Link::Ended => Ok(()),
             Link::Down => Err(ProviderError::Unreachable {
                 provider,
                 source: "the test interrupted the connection".into(),
             }),
-            Link::Closed(reason) => Err(ProviderError::Closed { provider, reason: reason.clone() }),
+            Link::Closed(reason) => Err(ProviderError::Closed { provider, reason }),
         }
     }
 
@@ -70,7 +70,7 @@ struct Connected<'a> {
 impl<'a> Connected<'a> {
     fn new(connection: &'a Connection, session: &'a Session) -> Self {
         let mut run = 0;
-        connection.session.send_modify(|present| {
+        connection.session.modify(|present| {
             run = present.as_ref().map_or(0, |(last, _)| last + 1);
             *present = Some((run, Some(session.clone())));
         });
@@ -80,10 +80,10 @@ impl<'a> Connected<'a> {
 
 impl Drop for Connected<'_> {
     fn drop(&mut self) {
-        self.connection.session.send_if_modified(|present| match present {
+        self.connection.session.modify(|present| match present {
             // A later run may have connected already.
-            Some((run, session)) if *run == self.run => session.take().is_some(),
-            _ => false,
+            Some((run, session)) if *run == self.run => *session = None,
+            _ => {}
         });
         self.session.set_state(ConnectionState::Closed);
     }
@@ -100,22 +100,22 @@ impl Provider for TestProvider {
     }
 
     async fn run(&self, session: Session) -> Result<(), ProviderError> {
-        let mut link = self.connection.link.subscribe();
+        let mut link = self.connection.link.watch();
         let _connected = Connected::new(&self.connection, &session);
         loop {
-            match &*link.borrow_and_update() {
+            match link.get() {
                 Link::Up => session.set_state(ConnectionState::Open),
                 Link::Down => session.set_state(ConnectionState::Connecting),
                 Link::Ended => return Ok(()),
                 Link::Closed(reason) => {
                     let provider = self.platform.id.clone();
-                    return Err(ProviderError::Closed { provider, reason: reason.clone() });
+                    return Err(ProviderError::Closed { provider, reason });
                 }
             }
             tokio::select! {
                 biased;
                 () = session.cancelled() => return Ok(()),
-                changed = link.changed() => if changed.is_err() { return Ok(()) },
+                () = link.changed() => {}
             }
         }
     }
