@@ -68,6 +68,7 @@ impl Runtime {
                 if let Some(mut cut) = self.conversations.take(chat) {
                     cut.disarm(&self.timers);
                 }
+                self.wake_dropped(chat);
                 if reason == LossReason::Superseded || reason == LossReason::Settled {
                     let key = CoordinationKey::from(chat);
                     self.emit_coordination(CoordinatorEvent::LeaseLost { key, reason });

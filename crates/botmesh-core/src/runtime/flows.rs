@@ -40,14 +40,16 @@ impl Runtime {
         let rest = match self.settled(guard, moved).await {
             None => {
                 active.disarm(&self.timers);
+                self.wake_dropped(guard.key());
                 return Claimed::Taken;
             }
             Some(Ok(rest)) => rest,
             Some(Err(error)) => {
                 self.conversation_failed(guard, number, error);
                 // What could not be written or sent leaves the run where its checkpoint is: it
-                // is read again with the next message. Without one it is over.
+                // is read again with the next message, or at its moment. Without one it is over.
                 active.disarm(&self.timers);
+                self.wake_dropped(guard.key());
                 return Claimed::Taken;
             }
         };

@@ -63,7 +63,8 @@ impl Runtime {
         if !self.keeps_any() || self.conversations.is_known_absent(chat) {
             return Ok(Found::Nothing);
         }
-        let Some((checkpoint, stored)) = self.adopt_checkpoint(guard).await? else {
+        let adopted = self.adopt_checkpoint(guard).await;
+        let Some((checkpoint, stored)) = adopted.inspect_err(|_| self.wake_dropped(chat))? else {
             self.conversations.note_absent(chat);
             return Ok(Found::Nothing);
         };

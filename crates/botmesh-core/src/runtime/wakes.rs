@@ -13,10 +13,16 @@ use super::keeping::Keeping;
 use super::timer::{Wake, WakeReason};
 use crate::id::ChatKey;
 
-/// How far ahead stored conversations are looked up, and how many at a time.
-const HORIZON: Duration = Duration::from_secs(600);
+/// How far ahead stored conversations are looked up: for twice as long as until the next look. A
+/// process that is alone knows of all that it has written since its start.
+const HORIZON_ALONE: Duration = Duration::from_secs(600);
+/// With replicas: when one dies, the others know what it would have woken after half of this.
+const HORIZON: Duration = Duration::from_secs(60);
+/// So many are looked up at a time.
 const PAGE: usize = 1000;
 const RETRY: Duration = Duration::from_secs(1);
+/// How long after a failure the store is asked for a conversation that was dropped from memory.
+const AGAIN: Duration = Duration::from_secs(5);
 /// Where there are replicas, the one that has a conversation in memory is to be first to wake it.
 const OWNER_FIRST: Duration = Duration::from_secs(1);
 
@@ -47,8 +53,10 @@ impl Runtime {
 
     /// Looks up which stored conversations have to be woken, also those of an earlier process.
     pub(super) async fn rearm_stored_wakes(self: Arc<Self>) {
+        let alone = self.coordinated.is_none();
+        let horizon = if alone { HORIZON_ALONE } else { HORIZON };
         loop {
-            let again = match self.store.checkpoints_to_wake(HORIZON, PAGE).await {
+            let again = match self.store.checkpoints_to_wake(horizon, PAGE).await {
                 Err(error) => {
                     self.events.error(None, Activity::Checkpoint, error);
                     RETRY
@@ -60,13 +68,12 @@ impl Runtime {
                         // What is in memory here wakes by itself, unless another replica has
                         // written an earlier moment since.
                         let by = Instant::now() + after + OWNER_FIRST;
-                        let alone = self.coordinated.is_none();
                         let wakes = |active: &Active| alone || active.is_over_by(by);
                         if self.conversations.peek(&chat, wakes) != Some(true) {
                             self.wake_stored_in(&chat, after);
                         }
                     }
-                    last.map_or(HORIZON / 2, |after| after.max(RETRY))
+                    last.map_or(horizon / 2, |after| after.max(RETRY))
                 }
             };
             tokio::time::sleep(again).await;
@@ -77,6 +84,14 @@ impl Runtime {
     pub(super) fn wake_stored_in(&self, chat: &ChatKey, after: Duration) {
         let later = if self.coordinated.is_some() { OWNER_FIRST } else { Duration::ZERO };
         self.timers.arm_stored(after.saturating_add(later), chat.clone());
+    }
+
+    /// The chat's conversation was dropped from memory, with its timers, where it could not go on:
+    /// what the store has of it still has its moment.
+    pub(super) fn wake_dropped(&self, chat: &ChatKey) {
+        if self.keeps_any() {
+            self.timers.arm_stored(AGAIN, chat.clone());
+        }
     }
 
     /// A wake-up whose time has come, unless the store tells that another replica has moved the

@@ -1,5 +1,7 @@
 //! A store of a user's own, without compare-and-set for checkpoints.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -12,8 +14,15 @@ use botmesh_core::store::{
 use botmesh_core::testing::{MemoryCoordinationHub, MemoryCoordinator, TestProvider};
 use botmesh_core::{ChatKey, Fence, Revision, flow};
 
+/// The second part is how many of the next reads fail.
 #[derive(Debug, Clone)]
-struct PlainStore(MemoryStore);
+struct PlainStore(MemoryStore, Arc<AtomicU32>);
+
+impl PlainStore {
+    fn new() -> Self {
+        Self(MemoryStore::new(), Arc::default())
+    }
+}
 
 #[async_trait]
 impl DocumentStore for PlainStore {
@@ -48,6 +57,11 @@ impl DocumentStore for PlainStore {
 #[async_trait]
 impl CheckpointStore for PlainStore {
     async fn load_checkpoint(&self, key: &ChatKey) -> Result<Option<StoredCheckpoint>, StoreError> {
+        let fails = |left: u32| left.checked_sub(1);
+        if self.1.fetch_update(Ordering::SeqCst, Ordering::SeqCst, fails).is_ok() {
+            let (store, operation) = ("plain", "read a checkpoint");
+            return Err(StoreError::Unavailable { store, operation, source: "a test".into() });
+        }
         self.0.load_checkpoint(key).await
     }
 
@@ -106,7 +120,7 @@ async fn a_store_without_compare_and_set_is_a_warning() {
     let hub = MemoryCoordinationHub::new();
     let coordinator = MemoryCoordinator::builder(&hub).build();
     let built = Bot::new(TestProvider::new())
-        .store(PlainStore(MemoryStore::new()))
+        .store(PlainStore::new())
         .coordination(Coordination::new(coordinator))
         .build()
         .unwrap();
@@ -117,7 +131,7 @@ async fn a_store_without_compare_and_set_is_a_warning() {
 /// D8, A7: with such a store a persistent flow goes on after a restart all the same.
 #[tokio::test(start_paused = true)]
 async fn a_persistent_flow_survives_on_a_store_without_compare_and_set() {
-    let store = PlainStore(MemoryStore::new());
+    let store = PlainStore::new();
     let platform = TestProvider::new();
     let chat = platform.chat("ana");
     let mut hears = platform.listen(&chat);
@@ -139,4 +153,36 @@ async fn a_persistent_flow_survives_on_a_store_without_compare_and_set() {
         assert_eq!(hears.next_message().await.text, heard);
         running.stop().await;
     }
+}
+
+/// A7: a stored conversation whose time came while the store was away goes on soon after.
+#[tokio::test(start_paused = true)]
+async fn a_pause_whose_end_met_a_store_that_was_away_ends_soon_after() {
+    let store = PlainStore::new();
+    let platform = TestProvider::new();
+    let chat = platform.chat("ana");
+    let mut hears = platform.listen(&chat);
+    let start = || {
+        Bot::new(platform.clone())
+            .store(store.clone())
+            .flow(
+                flow::<()>("rest")
+                    .enter_on("go")
+                    .say(|_| "one moment")
+                    .resume_after(Duration::from_secs(60))
+                    .say(|_| "thanks")
+                    .persistent(),
+            )
+            .start()
+    };
+    let running = start().await.unwrap();
+    platform.says(&chat, "go").await.unwrap();
+    assert_eq!(hears.next_message().await.text, "one moment");
+    running.stop().await;
+    let _running = start().await.unwrap();
+    store.1.store(3, Ordering::SeqCst);
+    tokio::time::sleep(Duration::from_secs(61)).await;
+    assert!(hears.try_next().is_none());
+    let heard = tokio::time::timeout(Duration::from_secs(20), hears.next_message()).await;
+    assert_eq!(heard.unwrap().text, "thanks");
 }
