@@ -8,6 +8,7 @@ mod daemon;
 mod host;
 mod install;
 mod port;
+mod postgres;
 mod redis;
 mod state;
 
@@ -26,15 +27,17 @@ use state::State;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Service {
     Redis,
+    Postgres,
 }
 
 impl Service {
-    const ALL: &[Self] = &[Self::Redis];
+    const ALL: &[Self] = &[Self::Redis, Self::Postgres];
 
     /// The crates whose tests talk to the server.
     fn users(self) -> &'static [&'static str] {
         match self {
             Self::Redis => &["botmesh-redis-store"],
+            Self::Postgres => &["botmesh-postgres-store"],
         }
     }
 
@@ -43,6 +46,10 @@ impl Service {
         match self {
             Self::Redis => {
                 redis::start(&Host::prepare(redis::IMAGE, redis::PROGRAMS, install)?, state)
+            }
+            Self::Postgres => {
+                let host = Host::prepare(postgres::IMAGE, postgres::PROGRAMS, install)?;
+                postgres::start(&host, install, state)
             }
         }
     }

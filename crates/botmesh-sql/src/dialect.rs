@@ -20,10 +20,10 @@ impl Statement {
 /// Where the backends' SQL differs.
 ///
 /// Statements are written once, with these words in braces: `{1}`, `{2}` for values, `{p}` for
-/// the table prefix, `{now}` and `{greatest}` as below, and `{name}`, `{text}`, `{integer}` for
-/// the types of columns. The other words abbreviate: `{live}` (a checkpoint `t` that is there and
-/// has not expired), `{fresh}` (the number of a new row), `{floor}` (the number that all swept
-/// rows are below).
+/// what the names of tables begin with and `{index}` for those of indexes, `{now}`, `{greatest}`
+/// and `{claim}` as below, and `{name}`, `{text}`, `{integer}` for the types of columns. The other
+/// words abbreviate: `{live}` (a checkpoint `t` that is there and has not expired), `{fresh}` (the
+/// number of a new row), `{floor}` (the number that all swept rows are below).
 ///
 /// What the statements rely on, and what a further dialect has to put in its place: numbered
 /// placeholders that may be repeated; `INSERT .. ON CONFLICT .. DO UPDATE .. WHERE`, in whose
@@ -44,6 +44,11 @@ pub struct Dialect {
     text: &'static str,
     /// The type of 64-bit integers.
     integer: &'static str,
+    /// What ends a query of rows that the statement around it then removes. Where several write
+    /// at once it must lock those rows, so that none is removed that another changes meanwhile.
+    claim: &'static str,
+    /// Whether names and texts may contain a NUL.
+    keeps_nul: bool,
 }
 
 impl Dialect {
@@ -55,10 +60,33 @@ impl Dialect {
         name: "TEXT COLLATE BINARY",
         text: "TEXT",
         integer: "BIGINT",
+        claim: "",
+        keeps_nul: false,
     };
 
+    /// PostgreSQL from 14. Names and texts are bytes in UTF-8, so that neither the encoding nor
+    /// the collation of the database matters, and a NUL is a character like others.
+    pub const POSTGRES: Self = Self {
+        // The moment when the statement arrived: unlike `clock_timestamp()` it lets an index be
+        // used, and unlike `now()` it is not the one of a transaction that began long ago.
+        now: "CAST(extract(epoch FROM statement_timestamp()) * 1000000 AS BIGINT)",
+        greatest: "greatest",
+        placeholder: '$',
+        name: "BYTEA",
+        text: "BYTEA",
+        integer: "BIGINT",
+        claim: "FOR UPDATE SKIP LOCKED",
+        keeps_nul: true,
+    };
+
+    /// Whether names and texts may contain a NUL.
+    pub(crate) const fn keeps_nul(&self) -> bool {
+        self.keeps_nul
+    }
+
     /// The statement of this template.
-    pub(crate) fn statement(&self, template: &str, prefix: &TablePrefix) -> Statement {
+    #[must_use]
+    pub fn statement(&self, template: &str, prefix: &TablePrefix) -> Statement {
         let mut text = String::with_capacity(template.len() * 2);
         self.render(template, prefix, &mut text);
         Statement { text: text.into() }
@@ -70,12 +98,14 @@ impl Dialect {
             text.push_str(before);
             let (word, after) = after.split_once('}').unwrap_or((after, ""));
             match word {
-                "p" => text.push_str(prefix.as_str()),
+                "p" => prefix.write_qualified(text),
+                "index" => text.push_str(prefix.as_str()),
                 "now" => text.push_str(self.now),
                 "greatest" => text.push_str(self.greatest),
                 "name" => text.push_str(self.name),
                 "text" => text.push_str(self.text),
                 "integer" => text.push_str(self.integer),
+                "claim" => text.push_str(self.claim),
                 "live" => self.render(LIVE, prefix, text),
                 "fresh" => self.render(FRESH, prefix, text),
                 "floor" => self.render(FLOOR, prefix, text),
@@ -106,6 +136,17 @@ mod tests {
             &**Dialect::SQLITE.statement(template, &prefix).text(),
             "SELECT max(a, ?2) FROM bot_rows AS t WHERE a = ?1 AND (t.body IS NOT NULL AND \
              (t.ends_at IS NULL OR t.ends_at > CAST(unixepoch('subsec') * 1000000 AS INTEGER)))"
+        );
+    }
+
+    /// B6: tables are named with their schema, indexes, which lie where their table does, without.
+    #[test]
+    fn tables_are_named_with_their_schema() {
+        let prefix = TablePrefix::new("bot_").unwrap().in_schema("shop").unwrap();
+        let template = "CREATE INDEX {index}ends ON {p}rows (ends)";
+        assert_eq!(
+            &**Dialect::POSTGRES.statement(template, &prefix).text(),
+            "CREATE INDEX bot_ends ON \"shop\".bot_rows (ends)"
         );
     }
 }

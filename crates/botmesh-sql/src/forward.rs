@@ -4,13 +4,7 @@
 macro_rules! forward_store {
     ($store:ty, $inner:ident) => {
         const _: () = {
-            use std::time::Duration;
-
-            use $crate::core::store::{
-                CheckpointStore, CheckpointWrite, Collection, ConditionalCheckpointStore, Document,
-                DocumentStore, LockStore, Store, StoreError, StoredCheckpoint, Swap,
-            };
-            use $crate::core::{ChatKey, Fence, Revision};
+            use $crate::core::store::{ConditionalCheckpointStore, LockStore, Store, StoreError};
 
             #[$crate::async_trait]
             impl Store for $store {
@@ -38,6 +32,25 @@ macro_rules! forward_store {
                     self.$inner.locks()
                 }
             }
+        };
+
+        $crate::forward_contracts!($store, $inner);
+    };
+}
+
+/// As [`forward_store`](crate::forward_store), without [`Store`](botmesh_core::store::Store)
+/// itself.
+#[macro_export]
+macro_rules! forward_contracts {
+    ($store:ty, $inner:ident) => {
+        const _: () = {
+            use std::time::Duration;
+
+            use $crate::core::store::{
+                CheckpointStore, CheckpointWrite, Collection, Document, DocumentStore, StoreError,
+                StoredCheckpoint, Swap,
+            };
+            use $crate::core::{ChatKey, Fence, Revision};
 
             #[$crate::async_trait]
             impl DocumentStore for $store {

@@ -29,6 +29,7 @@ pub use dialect::{Dialect, Statement};
 pub use driver::{Driver, Transaction};
 pub use error::{DriverError, Fault};
 pub use prefix::{PrefixError, TablePrefix};
+pub use schema::{Part, migrate};
 pub use store::SqlStore;
 pub use value::{Row, Value};
 

@@ -2,11 +2,24 @@ use botmesh_core::store::StoreError;
 
 use crate::dialect::Dialect;
 use crate::driver::{Driver, Transaction};
+use crate::error::{DriverError, Fault};
 use crate::prefix::TablePrefix;
-use crate::value::Value;
+use crate::value::{Row, Value};
 
-/// What makes the schema of each version out of the one before. Released ones never change.
-const MIGRATIONS: &[&[&str]] = &[&[
+/// A part of the schema with a version of its own.
+#[derive(Debug)]
+pub struct Part {
+    /// Its name, under which its version is kept.
+    pub name: &'static str,
+    /// The templates of the statements that make each version out of the one before. Released ones
+    /// never change.
+    pub versions: &'static [&'static [&'static str]],
+}
+
+/// The tables of the store.
+pub(crate) const STORE: Part = Part { name: "schema", versions: TABLES };
+
+const TABLES: &[&[&str]] = &[&[
     "INSERT INTO {p}meta (name, value) VALUES ('floor', 0) ON CONFLICT DO NOTHING",
     "CREATE TABLE {p}documents (
         collection {name} NOT NULL,
@@ -16,7 +29,7 @@ const MIGRATIONS: &[&[&str]] = &[&[
         ends_at {integer},
         PRIMARY KEY (collection, name)
     )",
-    "CREATE INDEX {p}documents_ends ON {p}documents (ends_at) WHERE ends_at IS NOT NULL",
+    "CREATE INDEX {index}documents_ends ON {p}documents (ends_at) WHERE ends_at IS NOT NULL",
     "CREATE TABLE {p}checkpoints (
         chat {name} NOT NULL PRIMARY KEY,
         revision {integer} NOT NULL,
@@ -26,46 +39,70 @@ const MIGRATIONS: &[&[&str]] = &[&[
         wake_at {integer},
         ends_at {integer}
     )",
-    "CREATE INDEX {p}checkpoints_wake ON {p}checkpoints (wake_at) WHERE wake_at IS NOT NULL",
-    "CREATE INDEX {p}checkpoints_ends ON {p}checkpoints (ends_at) WHERE ends_at IS NOT NULL",
+    "CREATE INDEX {index}checkpoints_wake ON {p}checkpoints (wake_at) WHERE wake_at IS NOT NULL",
+    "CREATE INDEX {index}checkpoints_ends ON {p}checkpoints (ends_at) WHERE ends_at IS NOT NULL",
     "CREATE TABLE {p}locks (
         name {name} NOT NULL PRIMARY KEY,
         fence {integer} NOT NULL,
         token {text},
         ends_at {integer} NOT NULL
     )",
-    "CREATE INDEX {p}locks_ends ON {p}locks (ends_at)",
+    "CREATE INDEX {index}locks_ends ON {p}locks (ends_at)",
 ]];
 
 const CREATE_META: &str = "CREATE TABLE IF NOT EXISTS {p}meta
     (name {name} NOT NULL PRIMARY KEY, value {integer} NOT NULL)";
-const READ_VERSION: &str = "SELECT value FROM {p}meta WHERE name = 'schema'";
-const WRITE_VERSION: &str = "INSERT INTO {p}meta (name, value) VALUES ('schema', {1})
+const READ_VERSION: &str = "SELECT value FROM {p}meta WHERE name = {1}";
+const WRITE_VERSION: &str = "INSERT INTO {p}meta (name, value) VALUES ({1}, {2})
     ON CONFLICT (name) DO UPDATE SET value = excluded.value";
 
-/// The version that this code knows.
-const SUPPORTED: u64 = MIGRATIONS.len() as u64;
-
-/// Creates the schema or brings it to this version, in one transaction.
-pub(crate) async fn prepare(driver: &dyn Driver, prefix: &TablePrefix) -> Result<(), StoreError> {
+/// Creates a part of the schema or brings it to this version, in one transaction. One that has
+/// this version already is only looked at, which needs no right to create anything.
+///
+/// # Errors
+/// [`StoreError::NewerSchema`] for one that a newer release made, otherwise what the driver says.
+pub async fn migrate(
+    driver: &dyn Driver,
+    prefix: &TablePrefix,
+    part: &Part,
+) -> Result<(), StoreError> {
     const OPERATION: &str = "prepare";
     let store = driver.store();
-    let of_store = |error: crate::DriverError| error.into_store_error(store, OPERATION);
-    let begun = driver.begin().await.map_err(of_store)?;
-    let mut schema = Schema { transaction: begun, dialect: driver.dialect(), prefix };
-    schema.run(CREATE_META, Vec::new()).await.map_err(of_store)?;
-    let found = schema.version().await.map_err(of_store)?;
-    if found > SUPPORTED {
-        return Err(StoreError::NewerSchema { store, found, supported: SUPPORTED });
+    let of_store = |error: DriverError| error.into_store_error(store, OPERATION);
+    let dialect = driver.dialect();
+    let read_version = dialect.statement(READ_VERSION, prefix);
+    let supported = part.versions.len() as u64;
+    let name = || vec![Value::from(part.name)];
+    let present = match driver.read(&read_version, name()).await {
+        Ok(rows) => Some(version(rows).map_err(of_store)?),
+        // There may be no table yet.
+        Err(error) if *error.fault() == Fault::Other => None,
+        Err(error) => return Err(of_store(error)),
+    };
+    if present == Some(supported) {
+        return Ok(());
     }
-    for (version, migration) in (1_i64..).zip(MIGRATIONS).skip(found as usize) {
+    let begun = driver.begin().await.map_err(of_store)?;
+    let mut schema = Schema { transaction: begun, dialect, prefix };
+    schema.run(CREATE_META, Vec::new()).await.map_err(of_store)?;
+    let rows = schema.run(READ_VERSION, name()).await.map_err(of_store)?;
+    let found = version(rows).map_err(of_store)?;
+    if found > supported {
+        return Err(StoreError::NewerSchema { store, found, supported });
+    }
+    for (version, migration) in (1_i64..).zip(part.versions).skip(found as usize) {
         for statement in *migration {
             schema.run(statement, Vec::new()).await.map_err(of_store)?;
         }
-        schema.run(WRITE_VERSION, vec![Value::Integer(version)]).await.map_err(of_store)?;
-        tracing::info!(store, prefix = %prefix, version, "schema migrated");
+        let values = vec![part.name.into(), Value::Integer(version)];
+        schema.run(WRITE_VERSION, values).await.map_err(of_store)?;
+        tracing::info!(store, prefix = %prefix, part = part.name, version, "schema migrated");
     }
     schema.transaction.commit().await.map_err(of_store)
+}
+
+fn version(rows: Vec<Row>) -> Result<u64, DriverError> {
+    rows.into_iter().next().map_or(Ok(0), |mut row| row.number())
 }
 
 struct Schema<'a> {
@@ -75,17 +112,8 @@ struct Schema<'a> {
 }
 
 impl Schema<'_> {
-    async fn run(
-        &mut self,
-        template: &str,
-        values: Vec<Value>,
-    ) -> Result<Vec<crate::Row>, crate::DriverError> {
+    async fn run(&mut self, template: &str, values: Vec<Value>) -> Result<Vec<Row>, DriverError> {
         let statement = self.dialect.statement(template, self.prefix);
         self.transaction.run(&statement, values).await
-    }
-
-    async fn version(&mut self) -> Result<u64, crate::DriverError> {
-        let row = self.run(READ_VERSION, Vec::new()).await?.pop();
-        row.map_or(Ok(0), |mut row| row.number())
     }
 }

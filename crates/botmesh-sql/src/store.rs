@@ -38,6 +38,11 @@ impl<D: Driver> SqlStore<D> {
         }
     }
 
+    /// What the names of the tables begin with.
+    pub const fn prefix(&self) -> &TablePrefix {
+        &self.prefix
+    }
+
     /// The driver.
     pub const fn driver(&self) -> &D {
         &self.driver
@@ -90,7 +95,7 @@ impl<D: Driver> SqlStore<D> {
 
     /// A text as a value, if every backend can hold it.
     pub(crate) fn text(&self, what: &'static str, text: &str) -> Result<Value, StoreError> {
-        if text.contains('\0') {
+        if !self.driver.dialect().keeps_nul() && text.contains('\0') {
             return Err(StoreError::Unfit {
                 store: self.driver.store(),
                 what,
@@ -131,7 +136,7 @@ impl<D: Driver> Store for SqlStore<D> {
     }
 
     async fn prepare(&self) -> Result<(), StoreError> {
-        schema::prepare(&self.driver, &self.prefix).await
+        schema::migrate(&self.driver, &self.prefix, &schema::STORE).await
     }
 
     fn conditional_checkpoints(&self) -> Option<&dyn ConditionalCheckpointStore> {

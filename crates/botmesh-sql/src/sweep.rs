@@ -34,7 +34,7 @@ impl Statements {
             let ended = format!("FROM {{p}}{table} WHERE ends_at <= {{now}} - {{1}}");
             let highest = format!(
                 "(SELECT max(ended) FROM
-                (SELECT {number} AS ended {ended} ORDER BY ends_at LIMIT {{2}}) AS some)"
+                (SELECT {number} AS ended {ended} ORDER BY ends_at LIMIT {{2}}) AS swept)"
             );
             Self {
                 raise_floor: render(&format!(
@@ -43,7 +43,8 @@ impl Statements {
                 )),
                 remove: render(&format!(
                     "DELETE FROM {{p}}{table} WHERE ({key}) IN
-                    (SELECT {key} {ended} AND {number} <= {{floor}} ORDER BY ends_at LIMIT {{2}})"
+                    (SELECT {key} {ended} AND {number} <= {{floor}} ORDER BY ends_at
+                    LIMIT {{2}} {{claim}})"
                 )),
             }
         });

@@ -59,7 +59,10 @@ impl Row {
     }
 
     /// The next column, an integer or nothing.
-    pub(crate) fn optional_integer(&mut self) -> Result<Option<i64>, DriverError> {
+    ///
+    /// # Errors
+    /// [`DriverError`] when it is something else.
+    pub fn optional_integer(&mut self) -> Result<Option<i64>, DriverError> {
         match self.next() {
             Value::Null => Ok(None),
             Value::Integer(integer) => Ok(Some(integer)),
@@ -68,12 +71,18 @@ impl Row {
     }
 
     /// The next column, an integer.
-    pub(crate) fn integer(&mut self) -> Result<i64, DriverError> {
+    ///
+    /// # Errors
+    /// [`DriverError`] when it is something else.
+    pub fn integer(&mut self) -> Result<i64, DriverError> {
         self.optional_integer()?.ok_or_else(|| Self::unexpected(&Value::Null, "an integer"))
     }
 
     /// The next column, a number of ours: a revision or a fence.
-    pub(crate) fn number(&mut self) -> Result<u64, DriverError> {
+    ///
+    /// # Errors
+    /// [`DriverError`] when it is something else.
+    pub fn number(&mut self) -> Result<u64, DriverError> {
         let integer = self.integer()?;
         u64::try_from(integer).map_err(|_| {
             DriverError::new(Fault::Corrupt, format!("{integer} where a number from zero was kept"))
@@ -81,7 +90,10 @@ impl Row {
     }
 
     /// The next column, a text or nothing.
-    pub(crate) fn optional_text(&mut self) -> Result<Option<String>, DriverError> {
+    ///
+    /// # Errors
+    /// [`DriverError`] when it is something else.
+    pub fn optional_text(&mut self) -> Result<Option<String>, DriverError> {
         match self.next() {
             Value::Null => Ok(None),
             Value::Text(text) => Ok(Some(text)),
@@ -90,7 +102,10 @@ impl Row {
     }
 
     /// The next column, a text.
-    pub(crate) fn text(&mut self) -> Result<String, DriverError> {
+    ///
+    /// # Errors
+    /// [`DriverError`] when it is something else.
+    pub fn text(&mut self) -> Result<String, DriverError> {
         self.optional_text()?.ok_or_else(|| Self::unexpected(&Value::Null, "a text"))
     }
 }

@@ -62,6 +62,11 @@ impl Host {
                 "notice: {engine} cannot get {image}; its programs run on this machine instead"
             );
         }
+        Self::machine(programs, install)
+    }
+
+    /// This machine, with the programs.
+    pub(super) fn machine(programs: &[Program], install: bool) -> Result<Self> {
         install::ensure(programs, install)?;
         Ok(Self::Machine)
     }

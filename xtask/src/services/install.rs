@@ -22,8 +22,10 @@ impl Program {
     fn find(&self) -> Option<PathBuf> {
         let names = std::iter::once(self.name).chain(self.same_as);
         let path = std::env::var_os("PATH")?;
-        let directories: Vec<PathBuf> =
-            std::env::split_paths(&path).chain(["/usr/sbin", "/sbin"].map(PathBuf::from)).collect();
+        let directories: Vec<PathBuf> = std::env::split_paths(&path)
+            .chain(["/usr/sbin", "/sbin"].map(PathBuf::from))
+            .chain(versioned())
+            .collect();
         names
             .flat_map(|name| directories.iter().map(move |directory| directory.join(name)))
             .find(|candidate| candidate.is_file())
@@ -36,6 +38,12 @@ impl Program {
         call_as(&mut command, self.name);
         Ok(command)
     }
+}
+
+/// Where Debian keeps the programs of PostgreSQL, each version in a directory of its own.
+fn versioned() -> Vec<PathBuf> {
+    let versions = std::fs::read_dir("/usr/lib/postgresql").into_iter().flatten();
+    versions.flatten().map(|version| version.path().join("bin")).collect()
 }
 
 #[cfg(unix)]

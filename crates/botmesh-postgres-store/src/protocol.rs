@@ -1,0 +1,138 @@
+//! Sends one statement and reads its rows.
+
+use std::fmt::Write as _;
+
+use botmesh_sql::{Row, Statement, Value};
+use sqlx::postgres::{PgArguments, PgRow};
+use sqlx::{
+    Arguments as _, AssertSqlSafe, Decode, Executor as _, PgConnection, Postgres, Row as _,
+    TypeInfo as _, ValueRef as _,
+};
+
+/// How statements reach the server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Protocol {
+    /// Prepared once on each connection, then sent by name with their values.
+    Prepared,
+    /// As a text that contains its values: nothing has to be remembered by the connection, which
+    /// may be another one at each statement.
+    Plain,
+}
+
+/// Runs one statement.
+pub(crate) async fn run(
+    connection: &mut PgConnection,
+    protocol: Protocol,
+    statement: &Statement,
+    values: &[Value],
+) -> Result<Vec<Row>, sqlx::Error> {
+    let rows = match protocol {
+        Protocol::Prepared => {
+            let mut arguments = PgArguments::default();
+            for value in values {
+                let added = match value {
+                    Value::Null => arguments.add(None::<i64>),
+                    Value::Integer(integer) => arguments.add(*integer),
+                    Value::Text(text) => arguments.add(text.as_bytes()),
+                };
+                added.map_err(sqlx::Error::Encode)?;
+            }
+            let text = AssertSqlSafe(statement.text().clone());
+            sqlx::query_with(text, arguments).fetch_all(connection).await?
+        }
+        Protocol::Plain => {
+            let text = with_values(statement.text(), values);
+            connection.fetch_all(sqlx::raw_sql(AssertSqlSafe(text))).await?
+        }
+    };
+    rows.iter().map(read).collect()
+}
+
+/// The statement with its values in place of `$1`, `$2`. Texts are written in hexadecimal digits,
+/// so there is nothing in them that could be taken for SQL.
+fn with_values(statement: &str, values: &[Value]) -> String {
+    let mut text = String::with_capacity(statement.len() + 64);
+    let mut rest = statement;
+    while let Some((before, after)) = rest.split_once('$') {
+        text.push_str(before);
+        let digits = after.len() - after.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+        let number: Option<usize> = after[..digits].parse().ok();
+        match number.and_then(|number| values.get(number.wrapping_sub(1))) {
+            Some(value) => write_literal(&mut text, value),
+            None => text.extend(["$", &after[..digits]]),
+        }
+        rest = &after[digits..];
+    }
+    text.push_str(rest);
+    text
+}
+
+fn write_literal(text: &mut String, value: &Value) {
+    match value {
+        Value::Null => text.push_str("NULL"),
+        // In parentheses, for `- -1` would be something else without blanks.
+        Value::Integer(integer) => {
+            let _ = write!(text, "CAST('{integer}' AS BIGINT)");
+        }
+        Value::Text(value) => {
+            text.reserve(value.len() * 2 + 20);
+            text.push_str("decode('");
+            for byte in value.bytes() {
+                const DIGITS: [char; 16] = [
+                    '0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'a', 'b', 'c', 'd', 'e', 'f',
+                ];
+                text.push(DIGITS[usize::from(byte >> 4)]);
+                text.push(DIGITS[usize::from(byte & 15)]);
+            }
+            text.push_str("', 'hex')");
+        }
+    }
+}
+
+fn read(row: &PgRow) -> Result<Row, sqlx::Error> {
+    let column = |index: usize| {
+        let value = row.try_get_raw(index)?;
+        if value.is_null() {
+            return Ok(Value::Null);
+        }
+        let decoded = match value.type_info().name() {
+            "BYTEA" => <Vec<u8> as Decode<'_, Postgres>>::decode(value)
+                .and_then(|bytes| Ok(Value::Text(String::from_utf8(bytes)?))),
+            "INT4" => <i32 as Decode<'_, Postgres>>::decode(value)
+                .map(|integer| Value::Integer(integer.into())),
+            "INT8" => <i64 as Decode<'_, Postgres>>::decode(value).map(Value::Integer),
+            _ => <String as Decode<'_, Postgres>>::decode(value).map(Value::Text),
+        };
+        decoded.map_err(|source| sqlx::Error::ColumnDecode { index: index.to_string(), source })
+    };
+    Ok(Row::new((0..row.len()).map(column).collect::<Result<_, sqlx::Error>>()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn values_take_the_place_of_their_numbers() {
+        let values = [Value::Integer(-7), Value::Null, Value::Text("ü'\0".to_owned())];
+        assert_eq!(
+            with_values("SELECT $3, x - $1 FROM t WHERE a = $2 AND b = $1", &values),
+            "SELECT decode('c3bc2700', 'hex'), x - CAST('-7' AS BIGINT) FROM t \
+             WHERE a = NULL AND b = CAST('-7' AS BIGINT)"
+        );
+        let body = "CREATE FUNCTION f() AS $body$ SELECT 1 $body$";
+        assert_eq!(with_values(body, &[]), body);
+    }
+
+    proptest! {
+        /// B4: whatever is in a text, what is sent has nothing of it but hexadecimal digits.
+        #[test]
+        fn no_text_can_become_a_piece_of_sql(text in ".{0,60}") {
+            let sent = with_values("$1", &[Value::Text(text)]);
+            let digits = sent.strip_prefix("decode('").and_then(|s| s.strip_suffix("', 'hex')"));
+            prop_assert!(digits.unwrap().chars().all(|c| c.is_ascii_hexdigit()));
+        }
+    }
+}

@@ -1,0 +1,99 @@
+use std::net::TcpListener;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use sqlx::{Connection as _, PgConnection};
+
+/// Makes the data and starts the server, as a user of its own where this runs as root.
+const SCRIPT: &str = r#"set -eu
+as=
+if [ "$(id -u)" = 0 ]; then
+    chmod a+x "$1"
+    chown postgres "$1"
+    as="setpriv --reuid=postgres --regid=postgres --init-groups env HOME=$1"
+fi
+cd "$1"; port=$2; shift 2
+bin=$(ls -d /usr/lib/postgresql/*/bin 2>/dev/null | sort -V | tail -n 1)
+PATH=${bin:+$bin:}$PATH
+test -d data || $as initdb -D data -A trust -U postgres --no-sync -E UTF8 --locale=C.UTF-8 >log 2>&1
+exec $as postgres -D data -p "$port" -c listen_addresses=127.0.0.1 -c unix_socket_directories= "$@" >>log 2>&1
+"#;
+
+/// A server of the test's own. It is killed when this is dropped.
+pub(crate) struct PrivateServer {
+    pub(crate) port: u16,
+    arguments: Vec<String>,
+    directory: tempfile::TempDir,
+    process: Option<Child>,
+}
+
+impl PrivateServer {
+    /// Starts a server with these settings, such as `fsync=off`; none when it is not installed.
+    pub(crate) async fn start(settings: &[&str]) -> Option<Self> {
+        let found = "command -v initdb || ls -d /usr/lib/postgresql/*/bin/initdb";
+        let found = Command::new("sh").args(["-c", found]).output().unwrap();
+        if !found.status.success() {
+            return None;
+        }
+        let mut server = Self {
+            port: TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port(),
+            arguments: settings.iter().flat_map(|one| ["-c", one]).map(str::to_owned).collect(),
+            directory: tempfile::tempdir().unwrap(),
+            process: None,
+        };
+        server.start_again().await;
+        Some(server)
+    }
+
+    pub(crate) fn url(&self) -> String {
+        format!("postgres://postgres@127.0.0.1:{}/postgres", self.port)
+    }
+
+    /// Starts it on the same port and data, and waits until it answers.
+    pub(crate) async fn start_again(&mut self) {
+        self.start_silently();
+        let deadline = Instant::now() + Duration::from_secs(60);
+        while PgConnection::connect(&self.url()).await.is_err() {
+            let log = std::fs::read_to_string(self.directory.path().join("log"));
+            assert!(Instant::now() < deadline, "the server did not start: {log:?}");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+
+    /// Starts it without waiting.
+    pub(crate) fn start_silently(&mut self) {
+        let mut command = Command::new("sh");
+        command.args(["-c", SCRIPT, "sh"]).arg(self.directory.path()).arg(self.port.to_string());
+        command.args(&self.arguments).stdin(Stdio::null());
+        self.process = Some(command.spawn().unwrap());
+    }
+
+    /// Kills it with `kill -9`, and waits until all its processes have ended.
+    pub(crate) fn kill(&mut self) {
+        if let Some(mut process) = self.process.take() {
+            let _ = process.kill();
+            let _ = process.wait();
+        }
+    }
+
+    pub(crate) async fn connection(&self) -> PgConnection {
+        super::plain(&self.url()).await
+    }
+
+    /// Sends its first process a signal.
+    pub(crate) fn signal(&self, name: &str) {
+        let id = self.process.as_ref().map_or(0, Child::id).to_string();
+        assert!(Command::new("kill").args([name, &id]).status().unwrap().success());
+    }
+
+    /// The directory that it keeps its data in.
+    pub(crate) fn data(&self) -> std::path::PathBuf {
+        self.directory.path().join("data")
+    }
+}
+
+impl Drop for PrivateServer {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
