@@ -1,5 +1,6 @@
 //! What went wrong, and what follows from it.
 
+use std::io::ErrorKind;
 use std::time::Duration;
 
 use botmesh_sql::{DriverError, Fault};
@@ -88,13 +89,14 @@ impl Failure {
     pub(crate) fn is_transient(&self) -> bool {
         match &self.cause {
             Cause::Error(error) if error.as_database_error().is_none() => {
-                matches!(
-                    error,
-                    sqlx::Error::Io(_)
-                        | sqlx::Error::Protocol(_)
-                        | sqlx::Error::PoolTimedOut
-                        | sqlx::Error::WorkerCrashed
-                )
+                self.remedy().is_none()
+                    && matches!(
+                        error,
+                        sqlx::Error::Io(_)
+                            | sqlx::Error::Protocol(_)
+                            | sqlx::Error::PoolTimedOut
+                            | sqlx::Error::WorkerCrashed
+                    )
             }
             Cause::Error(_) => {
                 let code = self.code();
@@ -126,7 +128,15 @@ impl Failure {
 
     /// What the user has to do, when this does not pass by itself.
     pub(crate) fn remedy(&self) -> Option<String> {
-        if let Cause::Error(sqlx::Error::Tls(error)) = &self.cause {
+        let encryption: Option<&dyn std::error::Error> = match &self.cause {
+            Cause::Error(sqlx::Error::Tls(error)) => Some(&**error),
+            // So the TLS library tells that it does not accept the server.
+            Cause::Error(sqlx::Error::Io(error)) if error.kind() == ErrorKind::InvalidData => {
+                Some(error)
+            }
+            _ => None,
+        };
+        if let Some(error) = encryption {
             return Some(format!(
                 "the connection cannot be encrypted ({error}): correct `sslmode` in the URL, or give the authority of \
                  the server by `root_certificate`"
@@ -150,13 +160,6 @@ impl Failure {
         }
     }
 
-    /// Whether the credentials, the permissions or the set-up are wrong, which does not pass by
-    /// itself.
-    #[cfg(feature = "coordination")]
-    pub(crate) fn is_lasting(&self) -> bool {
-        self.remedy().is_some() && self.code() != READ_ONLY
-    }
-
     fn fault(&self) -> Fault {
         if let Some(reason) = self.remedy() {
             return Fault::Refused(reason);
@@ -171,15 +174,6 @@ impl Failure {
             // disk_full
             Cause::Error(_) if self.code() == "53100" => Fault::Full,
             Cause::Error(_) => Fault::Other,
-        }
-    }
-
-    /// The driver's error.
-    #[cfg(feature = "coordination")]
-    pub(crate) fn into_source(self) -> botmesh_core::error::BoxError {
-        match self.cause {
-            Cause::Error(error) => Box::new(error),
-            _ => self.text().into(),
         }
     }
 

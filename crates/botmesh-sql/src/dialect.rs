@@ -20,8 +20,8 @@ impl Statement {
 /// Where the backends' SQL differs.
 ///
 /// Statements are written once, with these words in braces: `{1}`, `{2}` for values, `{p}` for
-/// what the names of tables begin with and `{index}` for those of indexes, `{now}`, `{greatest}`
-/// and `{claim}` as below, and `{name}`, `{text}`, `{integer}` for the types of columns. The other
+/// what the names of tables begin with and `{index}` for those of indexes, `{now}` and
+/// `{greatest}` as below, and `{name}`, `{text}`, `{integer}` for the types of columns. The other
 /// words abbreviate: `{live}` (a checkpoint `t` that is there and has not expired), `{fresh}` (the
 /// number of a new row), `{floor}` (the number that all swept rows are below).
 ///
@@ -44,9 +44,10 @@ pub struct Dialect {
     text: &'static str,
     /// The type of 64-bit integers.
     integer: &'static str,
-    /// What ends a query of rows that the statement around it then removes. Where several write
-    /// at once it must lock those rows, so that none is removed that another changes meanwhile.
-    claim: &'static str,
+    /// Removes as many rows of `{table}`, which has the key `{key}`, for which `{ended}` holds as
+    /// value 2 says, the oldest `ends_at` first. Where several write at once, no row may be removed
+    /// that another brings back meanwhile.
+    remove_some: &'static str,
     /// Whether names and texts may contain a NUL.
     keeps_nul: bool,
 }
@@ -60,7 +61,8 @@ impl Dialect {
         name: "TEXT COLLATE BINARY",
         text: "TEXT",
         integer: "BIGINT",
-        claim: "",
+        remove_some: "DELETE FROM {table} WHERE ({key}) IN
+            (SELECT {key} FROM {table} WHERE {ended} ORDER BY ends_at LIMIT {2})",
         keeps_nul: false,
     };
 
@@ -75,13 +77,23 @@ impl Dialect {
         name: "BYTEA",
         text: "BYTEA",
         integer: "BIGINT",
-        claim: "FOR UPDATE SKIP LOCKED",
+        // By their place, or many rows would be joined with the whole table. Locked before, or one
+        // that is being brought back would be waited for and then removed.
+        remove_some: "DELETE FROM {table} WHERE ctid = ANY (ARRAY(
+            SELECT ctid FROM {table} WHERE {ended} ORDER BY ends_at LIMIT {2}
+            FOR UPDATE SKIP LOCKED))",
         keeps_nul: true,
     };
 
     /// Whether names and texts may contain a NUL.
     pub(crate) const fn keeps_nul(&self) -> bool {
         self.keeps_nul
+    }
+
+    /// The template of a statement that removes some of the rows that have ended.
+    pub(crate) fn remove_some(&self, table: &str, key: &str, ended: &str) -> String {
+        let template = self.remove_some.replace("{table}", table);
+        template.replace("{key}", key).replace("{ended}", ended)
     }
 
     /// The statement of this template.
@@ -105,7 +117,6 @@ impl Dialect {
                 "name" => text.push_str(self.name),
                 "text" => text.push_str(self.text),
                 "integer" => text.push_str(self.integer),
-                "claim" => text.push_str(self.claim),
                 "live" => self.render(LIVE, prefix, text),
                 "fresh" => self.render(FRESH, prefix, text),
                 "floor" => self.render(FLOOR, prefix, text),

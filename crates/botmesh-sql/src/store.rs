@@ -31,7 +31,7 @@ impl<D: Driver> SqlStore<D> {
             documents: document::Statements::new(render),
             checkpoints: checkpoint::Statements::new(render),
             locks: lock::Statements::new(render),
-            sweeps: sweep::Statements::of_all_tables(render),
+            sweeps: sweep::Statements::of_all_tables(dialect, &prefix),
             writes: AtomicU64::new(0),
             driver,
             prefix,

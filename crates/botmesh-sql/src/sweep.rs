@@ -3,8 +3,9 @@ use std::sync::atomic::Ordering;
 use botmesh_core::store::FENCE_MEMORY;
 
 use crate::DriverError;
-use crate::dialect::Statement;
+use crate::dialect::{Dialect, Statement};
 use crate::driver::Driver;
+use crate::prefix::TablePrefix;
 use crate::store::SqlStore;
 use crate::value::Value;
 
@@ -24,28 +25,28 @@ pub(crate) struct Statements {
 impl Statements {
     /// Two statements for each table, each atomic by itself: the floor is raised above the numbers
     /// of ended rows first, then rows below the floor are removed that are still ended.
-    pub(crate) fn of_all_tables(render: impl Fn(&str) -> Statement) -> Vec<Self> {
+    pub(crate) fn of_all_tables(dialect: Dialect, names: &TablePrefix) -> Vec<Self> {
         let tables = [
             ("documents", "collection, name", "revision"),
             ("checkpoints", "chat", "revision"),
             ("locks", "name", "fence"),
         ];
         let statements = tables.map(|(table, key, number)| {
-            let ended = format!("FROM {{p}}{table} WHERE ends_at <= {{now}} - {{1}}");
+            let table = format!("{{p}}{table}");
+            let ended = "ends_at <= {now} - {1}";
             let highest = format!(
                 "(SELECT max(ended) FROM
-                (SELECT {number} AS ended {ended} ORDER BY ends_at LIMIT {{2}}) AS swept)"
+                (SELECT {number} AS ended FROM {table} WHERE {ended} ORDER BY ends_at LIMIT {{2}})
+                AS swept)"
             );
+            let raise_floor = format!(
+                "UPDATE {{p}}meta SET value = {highest} WHERE name = 'floor' AND value < {highest}"
+            );
+            let below = format!("{ended} AND {number} <= {{floor}}");
+            let remove = dialect.remove_some(&table, key, &below);
             Self {
-                raise_floor: render(&format!(
-                    "UPDATE {{p}}meta SET value = {highest}
-                    WHERE name = 'floor' AND value < {highest}"
-                )),
-                remove: render(&format!(
-                    "DELETE FROM {{p}}{table} WHERE ({key}) IN
-                    (SELECT {key} {ended} AND {number} <= {{floor}} ORDER BY ends_at
-                    LIMIT {{2}} {{claim}})"
-                )),
+                raise_floor: dialect.statement(&raise_floor, names),
+                remove: dialect.statement(&remove, names),
             }
         });
         statements.into()

@@ -13,6 +13,7 @@ if [ "$(id -u)" = 0 ]; then
     as="setpriv --reuid=postgres --regid=postgres --init-groups env HOME=$1"
 fi
 cd "$1"; port=$2; shift 2
+test ! -e key.pem || { chmod 600 key.pem; ${as:+chown postgres key.pem}; }
 bin=$(ls -d /usr/lib/postgresql/*/bin 2>/dev/null | sort -V | tail -n 1)
 PATH=${bin:+$bin:}$PATH
 test -d data || $as initdb -D data -A trust -U postgres --no-sync -E UTF8 --locale=C.UTF-8 >log 2>&1
@@ -30,6 +31,11 @@ pub(crate) struct PrivateServer {
 impl PrivateServer {
     /// Starts a server with these settings, such as `fsync=off`; none when it is not installed.
     pub(crate) async fn start(settings: &[&str]) -> Option<Self> {
+        Self::start_with(settings, &[]).await
+    }
+
+    /// Starts a server that finds these files in the directory above its data.
+    pub(crate) async fn start_with(settings: &[&str], files: &[(&str, &str)]) -> Option<Self> {
         let found = "command -v initdb || ls -d /usr/lib/postgresql/*/bin/initdb";
         let found = Command::new("sh").args(["-c", found]).output().unwrap();
         if !found.status.success() {
@@ -41,6 +47,9 @@ impl PrivateServer {
             directory: tempfile::tempdir().unwrap(),
             process: None,
         };
+        for (name, content) in files {
+            std::fs::write(server.directory.path().join(name), content).unwrap();
+        }
         server.start_again().await;
         Some(server)
     }
@@ -70,8 +79,10 @@ impl PrivateServer {
 
     /// Kills it with `kill -9`, and waits until all its processes have ended.
     pub(crate) fn kill(&mut self) {
+        if self.process.is_some() {
+            self.signal("-KILL");
+        }
         if let Some(mut process) = self.process.take() {
-            let _ = process.kill();
             let _ = process.wait();
         }
     }
@@ -80,10 +91,15 @@ impl PrivateServer {
         super::plain(&self.url()).await
     }
 
-    /// Sends its first process a signal.
+    /// Sends all its processes a signal, those of the connections too.
     pub(crate) fn signal(&self, name: &str) {
-        let id = self.process.as_ref().map_or(0, Child::id).to_string();
-        assert!(Command::new("kill").args([name, &id]).status().unwrap().success());
+        let first = self.process.as_ref().map_or(0, Child::id);
+        let children = std::fs::read_to_string(format!("/proc/{first}/task/{first}/children"));
+        let children = children.unwrap_or_default();
+        // One that has ended meanwhile is no failure.
+        let mut kill = Command::new("kill");
+        kill.arg(name).arg(first.to_string()).args(children.split_whitespace());
+        kill.stderr(Stdio::null()).status().unwrap();
     }
 
     /// The directory that it keeps its data in.
