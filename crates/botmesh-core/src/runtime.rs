@@ -51,6 +51,7 @@ use std::sync::Arc;
 
 use lanes::Lanes;
 use timer::Timers;
+use tokio::sync::Notify;
 
 use crate::error::BotError;
 use crate::store::Store;
@@ -64,6 +65,8 @@ pub(crate) struct Runtime {
     conversations: Conversations,
     lanes: Lanes,
     timers: Timers,
+    /// Asks for a look at what the store has to wake.
+    look: Notify,
     fences: fences::LocalFences,
     coordinated: Option<Coordinated>,
 }
@@ -85,6 +88,7 @@ impl Runtime {
             conversations,
             lanes: Lanes::new(limits),
             timers: Timers::default(),
+            look: Notify::new(),
             fences: fences::LocalFences::new(),
             coordinated,
         }

@@ -70,6 +70,8 @@ impl Runtime {
 
     async fn lead(&self, connection: &Connection, leadership: Leadership) -> Ended {
         self.sender.stand_by(connection.provider.id(), false);
+        // From now on this replica wakes the chats of the provider.
+        self.look.notify_one();
         let session = connection.session(connection.cancel.child_token());
         let down = self.coordinated.as_ref().map_or(Duration::MAX, |it| it.settings.provider_down);
         let mut state = connection.state.subscribe();

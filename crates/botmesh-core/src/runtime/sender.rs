@@ -31,6 +31,11 @@ impl Sender {
         }
     }
 
+    /// Whether sends to the chat are left to the replica that leads its provider.
+    pub(crate) fn stands_by(&self, chat: &ChatKey) -> bool {
+        self.place(chat).is_ok_and(|place| self.standby[place].load(Ordering::Acquire))
+    }
+
     pub(crate) fn texts(&self) -> &Texts {
         &self.texts
     }

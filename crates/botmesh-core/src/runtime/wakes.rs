@@ -76,7 +76,11 @@ impl Runtime {
                     last.map_or(horizon / 2, |after| after.max(RETRY))
                 }
             };
-            tokio::time::sleep(again).await;
+            tokio::select! {
+                biased;
+                () = self.look.notified() => {}
+                () = tokio::time::sleep(again) => {}
+            }
         }
     }
 
@@ -120,7 +124,9 @@ impl Runtime {
             // It may have expired at the very moment at which its wait ends.
             (Some((_, number)), None) => matches!(self.keeping_of(number), Keeping::Ephemeral(_)),
         };
-        if meant {
+        // A chat is woken where its platform is connected: the others put it aside, and look again
+        // whether they are to do it.
+        if meant && !self.sender.stands_by(chat) {
             return Some(wake);
         }
         if let Some((stored, _)) = own {

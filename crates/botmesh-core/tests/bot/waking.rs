@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use botmesh_core::coordination::{CoordinatorEvent, HandoverOutcome};
 use botmesh_core::prelude::*;
-use botmesh_core::testing::World;
+use botmesh_core::provider::Provider as _;
+use botmesh_core::testing::{TestProvider, World};
 use botmesh_core::{Flow, flow, question};
 
 const GAVE_UP: &str = "I have not heard from you";
@@ -152,4 +153,34 @@ async fn a_silent_user_is_reminded_whatever_other_replicas_noted() {
     ana.hears_nothing();
     world.advance(seconds(4)).await;
     ana.hears("still there?");
+}
+
+/// E1, F12: where a platform is connected on one replica, that one ends the waits of its chats,
+/// whichever has them in memory.
+#[tokio::test(start_paused = true)]
+async fn a_wait_ends_on_the_replica_that_leads_by_then() {
+    let mut capabilities = TestProvider::new().capabilities();
+    capabilities.exclusive_session = true;
+    let mut world = World::coordinated(
+        TestProvider::new().with_capabilities(capabilities),
+        2,
+        |coordination| coordination.provider_down(seconds(10)),
+        |bot| bot.flow(two(seconds(100), seconds(100))),
+    )
+    .await;
+    let mut ana = world.user("ana");
+    ana.on(0).says("go").await.hears("one?");
+    // The leader steps down, and the other one has the connection when the wait ends.
+    world.connection(0).interrupt();
+    world.advance(seconds(20)).await;
+    world.connection(0).restore();
+    assert!(world.connection(1).is_connected());
+    world.advance(seconds(78)).await;
+    ana.hears_nothing();
+    world.advance(seconds(4)).await;
+    assert!(ana.hears_something().text.starts_with(GAVE_UP));
+    world.advance(seconds(60)).await;
+    ana.hears_nothing();
+    let errors = world.events().into_iter().filter(|event| matches!(event, Event::Error(_)));
+    assert_eq!(errors.count(), 0);
 }
