@@ -168,7 +168,7 @@ impl Run {
             habit: self.chaos.habit,
             history: self.history(history),
         };
-        let process = Process::start(&self.chaos.program, &orders)?;
+        let process = Process::start(&self.chaos.program, &orders.write())?;
         Ok(Replica { process, history })
     }
 

@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 pub mod backend;
+pub mod bots;
 pub mod chaos;
 pub mod checker;
 pub mod history;

@@ -1,6 +1,6 @@
 //! The process of a worker: how it is started, stopped and killed, and what it does.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
@@ -39,7 +39,9 @@ pub struct Orders {
 }
 
 impl Orders {
-    fn write(&self) -> Vec<String> {
+    /// The arguments that [`read`](Self::read) reads.
+    #[must_use]
+    pub fn write(&self) -> Vec<String> {
         let habit = if self.habit == Habit::Honest { "honest" } else { "ignores-guard" };
         vec![
             self.backend.clone(),
@@ -120,13 +122,13 @@ pub struct Process {
 }
 
 impl Process {
-    /// Starts the program of the workers.
+    /// Starts a program whose work ends with its standard input.
     ///
     /// # Errors
     /// When it cannot be started.
-    pub fn start(program: &std::path::Path, orders: &Orders) -> Result<Self> {
+    pub fn start(program: &Path, arguments: &[String]) -> Result<Self> {
         let mut child = Command::new(program)
-            .args(orders.write())
+            .args(arguments)
             .stdin(Stdio::piped())
             .spawn()
             .with_context(|| format!("{} could not be started", program.display()))?;
@@ -141,6 +143,14 @@ impl Process {
     pub fn pause(&self, paused: bool) -> Result<()> {
         let signal = if paused { Signal::STOP } else { Signal::CONT };
         kill_process(Pid::from_child(&self.child), signal).context("the worker has ended")
+    }
+
+    /// Asks it to stop in order, as a deployment does.
+    ///
+    /// # Errors
+    /// When it has ended.
+    pub fn terminate(&self) -> Result<()> {
+        kill_process(Pid::from_child(&self.child), Signal::TERM).context("the worker has ended")
     }
 
     /// Kills it at once.

@@ -1,4 +1,5 @@
-//! `cargo xtask chaos`: worker processes, a private server and faults, for minutes.
+//! `cargo xtask chaos`: worker processes, or with `--bots` replicas of a whole bot, a private server
+//! and faults, for minutes.
 
 use std::process::Command;
 
@@ -14,5 +15,7 @@ pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<()> {
     let mut build = Command::new(cargo());
     build.args(["build", "--release", "-p", PACKAGE, "--bins"]);
     process::run(build.current_dir(&workspace.root))?;
-    process::run(Command::new(workspace.target.join("release/chaos")).args(arguments))
+    let (bots, rest): (Vec<_>, Vec<_>) = arguments.iter().partition(|it| *it == "--bots");
+    let driver = if bots.is_empty() { "release/chaos" } else { "release/bots" };
+    process::run(Command::new(workspace.target.join(driver)).args(rest))
 }

@@ -17,6 +17,8 @@ usage: cargo xtask COMMAND
   bench [NAME [ARGUMENT...]]     one benchmark; without a name, the list of them
   chaos [--minutes 10] [--seed N] [--replicas N] [--backend redis] [--sentinel]
                                  worker processes and faults on a private server, and a check of what happened
+        --bots [--minutes 10] [--seed N] [--replicas N] [--people N]
+                                 ... the same with whole bots, which are also restarted and deployed in order
   tidy                           layers, file sizes, manifests, crate docs, forbidden text
   guarantees                     every promise of docs/guarantees.md against the tests that prove it
 ";
