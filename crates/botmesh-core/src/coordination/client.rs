@@ -15,6 +15,7 @@ pub use backend::{Backend, BackendError, PushSink};
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use parking_lot::Mutex;
@@ -315,7 +316,14 @@ impl<B: Backend> Coordinator for CoordinatorClient<B> {
     async fn try_lead(&self, name: &LeaderName) -> Result<Option<Leadership>, CoordinationError> {
         let shared = self.shared()?;
         let key = CoordinationKey::from(name);
-        match shared.ask(&key, true).await? {
+        let mut asked = shared.ask(&key, true).await?;
+        if let (live, _, Reply::Busy { remaining: Duration::ZERO }) = &asked
+            && shared.renew_again(&live.lease).await.is_ok()
+        {
+            // The leader looks dead, and now this replica may find it so.
+            asked = shared.ask(&key, true).await?;
+        }
+        match asked {
             (_, _, Reply::Busy { .. }) => Ok(None),
             (live, claim, _) => {
                 let grant = shared.wait(&live.lease, &key, claim.sequence, Some(SECOND)).await?;

@@ -1,3 +1,5 @@
+use std::time::Duration;
+
 use super::error::LossReason;
 use super::key::CoordinationKey;
 use crate::id::{ChatKey, ConversationName, Fence, LeaderName};
@@ -36,8 +38,18 @@ pub enum CoordinatorEvent {
         /// How it went on.
         outcome: HandoverOutcome,
     },
-    /// The backend's clock jumped; turns are granted again after a lease.
+    /// The backend's clock was set forward, as it seems. For a lease nothing is taken from replicas
+    /// that are silent; everything else goes on.
     ClockJump,
+    /// When this replica registered, others lived with another lease, and its
+    /// [`grace`](super::CoordinatorSettingsBuilder::grace) does not cover the longest: after the
+    /// backend has lost its data, a replica that is cut off may hold a chat beside another one.
+    LeasesDiffer {
+        /// The shortest lease of a replica that lives.
+        shortest: Duration,
+        /// The longest.
+        longest: Duration,
+    },
 }
 
 /// How a conversation went on after a hand-over.

@@ -11,6 +11,7 @@ pub struct CoordinatorSettings {
     max_poll: Duration,
     max_queue: u32,
     idle: Duration,
+    grace: Option<Duration>,
 }
 
 /// Builds [`CoordinatorSettings`].
@@ -86,7 +87,8 @@ impl CoordinatorSettings {
         self.turn_wait
     }
 
-    /// The longest time between two polls of a waiting ticket while no push can arrive.
+    /// The longest time between two polls of a waiting ticket while no push can arrive, and the
+    /// shortest while pushes do.
     #[must_use]
     pub const fn max_poll(&self) -> Duration {
         self.max_poll
@@ -103,6 +105,17 @@ impl CoordinatorSettings {
     pub const fn idle(&self) -> Duration {
         self.idle
     }
+
+    /// How long nothing is granted after the backend was restarted or has lost its data.
+    #[must_use]
+    pub fn grace(&self) -> Duration {
+        self.grace.unwrap_or(self.lease)
+    }
+
+    /// Whether these settings say that leases differ, and cover them all.
+    pub(super) fn allow_for(&self, longest: Duration) -> bool {
+        self.grace.is_some_and(|grace| grace >= longest)
+    }
 }
 
 impl Default for CoordinatorSettings {
@@ -114,6 +127,7 @@ impl Default for CoordinatorSettings {
             max_poll: Duration::from_millis(100),
             max_queue: 1000,
             idle: Duration::from_secs(600),
+            grace: None,
         }
     }
 }
@@ -139,7 +153,9 @@ impl CoordinatorSettingsBuilder {
     }
 
     /// The longest time between two polls of a waiting ticket while no push can arrive; 5 ms to
-    /// 2 s, 100 ms by default.
+    /// 2 s, 100 ms by default. While pushes arrive polls only find those that were lost: the
+    /// first is due after this time, later ones after a tenth of the wait, up to 2 s, and a
+    /// replica sends at most 200 a second.
     pub const fn max_poll(mut self, poll: Duration) -> Self {
         self.settings.max_poll = poll;
         self
@@ -155,6 +171,15 @@ impl CoordinatorSettingsBuilder {
     /// leases, 10 min by default.
     pub const fn idle(mut self, idle: Duration) -> Self {
         self.idle = Some(idle);
+        self
+    }
+
+    /// How long nothing is granted after the backend was restarted or has lost its data: the lease
+    /// by default and at least. Where the leases of replicas differ, give all of them the longest
+    /// one here; otherwise a replica with a longer lease, if it was cut off at that time, may hold
+    /// a chat that another one gets too early.
+    pub const fn grace(mut self, grace: Duration) -> Self {
+        self.settings.grace = Some(grace);
         self
     }
 
@@ -177,6 +202,7 @@ impl CoordinatorSettingsBuilder {
         within("max_poll", settings.max_poll, least, most)?;
         within("turn_wait", settings.turn_wait, Duration::from_millis(1), hour * 24)?;
         within("idle", settings.idle, settings.lease * 2, hour * 24 * 30)?;
+        within("grace", settings.grace(), settings.lease, hour * 24)?;
         if settings.max_queue == 0 {
             return Err(SettingsError::NoQueue);
         }
@@ -221,6 +247,7 @@ mod tests {
         };
         assert_eq!(refused(builder().lease(Duration::from_millis(10))), "lease");
         assert_eq!(refused(builder().idle(20 * SECOND)), "idle");
+        assert_eq!(refused(builder().grace(14 * SECOND)), "grace");
         assert_eq!(refused(builder().max_poll(Duration::ZERO)), "max_poll");
         assert_eq!(builder().max_queue(0).build(), Err(SettingsError::NoQueue));
     }

@@ -63,6 +63,12 @@ impl ServerTime {
         Self(self.0.saturating_add(u64::try_from(later.as_micros()).unwrap_or(u64::MAX)))
     }
 
+    /// The moment `earlier` before this one.
+    #[must_use]
+    pub fn minus(self, earlier: Duration) -> Self {
+        Self(self.0.saturating_sub(u64::try_from(earlier.as_micros()).unwrap_or(u64::MAX)))
+    }
+
     /// The time from `earlier` to this moment; zero when `earlier` is not earlier.
     #[must_use]
     pub const fn since(self, earlier: Self) -> Duration {
@@ -81,8 +87,9 @@ pub struct Limits {
     pub held: Duration,
     /// How long a record that is free remembers its last holder; longer than every lease.
     pub idle: Duration,
-    /// How long nothing is granted after the backend was restarted, replaced or wiped: the longest
-    /// lease that anybody may still believe in.
+    /// How long nothing is granted at least after the backend was restarted, replaced or wiped: the
+    /// longest lease that anybody may still believe in. A longer lease that the backend remembers,
+    /// or that somebody registers meanwhile, counts too. Zero switches it off.
     pub grace: Duration,
 }
 
@@ -92,7 +99,7 @@ impl From<&CoordinatorSettings> for Limits {
             max_queue: settings.max_queue(),
             held: Duration::from_secs(24 * 3600).max(settings.lease() * 20),
             idle: settings.idle(),
-            grace: settings.lease(),
+            grace: settings.grace(),
         }
     }
 }

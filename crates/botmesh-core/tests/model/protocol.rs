@@ -166,7 +166,7 @@ impl Replica {
     ) {
         match request {
             Request::Register { life, .. } if life == self.life => {
-                if *reply == Reply::Registered {
+                if let Reply::Registered { .. } = reply {
                     let deadline = now + self.lease - MARGIN;
                     self.session = Some(Session { deadline, epoch: 0, renewed: now });
                 } else {

@@ -13,7 +13,7 @@ fn states() -> usize {
         Ok(Ok(states)) => states,
         Ok(Err(error)) => panic!("BOTMESH_MODEL_STATES: {error}"),
         Err(_) if cfg!(debug_assertions) => 60_000,
-        Err(_) => 3_000_000,
+        Err(_) => 4_000_000,
     }
 }
 
@@ -64,8 +64,16 @@ fn configurations() -> Vec<Coordination> {
             Budget { crashes: 1, losses: 1, ..calm() },
         ),
         wipe(),
-        Coordination::new("clock", &[&[0], &[0], &[0]], 6, Budget { jumps: 1, ..calm() }),
+        // Who waits may be dead from the beginning on.
+        Coordination { name: "death in line", ..death().contended() },
+        jump(),
+        Coordination::new("clock of three", &[&[0], &[0], &[0]], 6, Budget { jumps: 1, ..calm() }),
     ]
+}
+
+fn jump() -> Coordination {
+    let budget = Budget { jumps: 1, crashes: 1, ..calm() };
+    Coordination::new("clock", &[&[0], &[0]], 7, budget).contended()
 }
 
 struct Explored {
@@ -147,7 +155,7 @@ fn is_any(wanted: &[&str], found: &str) -> bool {
 /// C3, C4, C9: each rule is needed: without it the model finds a history that breaks a promise.
 #[test]
 fn every_broken_rule_of_the_function_is_found() {
-    let broken: [(Mutation, &[&str], Coordination); 10] = [
+    let broken: [(Mutation, &[&str], Coordination); 12] = [
         (Mutation::LastInFirstOut, &["a ticket was granted out of order"], death()),
         (
             Mutation::ReleaseForAnybody,
@@ -171,6 +179,8 @@ fn every_broken_rule_of_the_function_is_found() {
             delays(),
         ),
         (Mutation::NoGrace, &["a key has one holder"], wipe()),
+        (Mutation::TrustTheClock, &["a key has one holder"], jump()),
+        (Mutation::BuryUnconfirmed, &["a key has one holder"], jump()),
     ];
     for (mutation, wanted, model) in broken {
         let found = finds(Some(mutation), None, model);

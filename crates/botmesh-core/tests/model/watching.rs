@@ -96,9 +96,9 @@ impl Coordination {
                 world.budget.wipes -= 1;
                 world.ledger = Ledger::default();
             }
-            Action::Jump => {
+            Action::Jump(ticks) => {
                 world.budget.jumps -= 1;
-                world.jumped += 2 * self.lease;
+                world.jumped += ticks;
             }
         }
     }
@@ -143,7 +143,7 @@ impl Coordination {
             world.violation = Some("an expired session was revived");
         }
         if let Request::Register { replica, life } = request
-            && outcome.reply == Reply::Registered
+            && matches!(outcome.reply, Reply::Registered { .. })
         {
             world.sessions.insert((replica, life, false));
         }

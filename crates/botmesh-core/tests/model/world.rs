@@ -120,7 +120,8 @@ pub enum Action {
     /// The work under a turn is done.
     Finish(u8, u8),
     Wipe,
-    Jump,
+    /// The backend's clock is set forward by so many ticks.
+    Jump(u32),
 }
 
 impl Coordination {
@@ -247,7 +248,7 @@ impl Model for Coordination {
             actions.push(Action::Wipe);
         }
         if budget.jumps > 0 {
-            actions.push(Action::Jump);
+            actions.extend((1..=2 * self.lease).map(Action::Jump));
         }
     }
 

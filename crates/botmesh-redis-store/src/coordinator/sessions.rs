@@ -48,10 +48,14 @@ impl Sessions {
         replies: Replies,
     ) -> Result<Reply, BackendError> {
         let mut buckets = BTreeSet::new();
+        let (mut least, mut most) = (lease, lease);
         let mut failure = None;
         for (bucket, reply) in replies {
             match reply {
-                Ok(Reply::Registered) => drop(buckets.insert(bucket)),
+                Ok(Reply::Registered { shortest, longest }) => {
+                    buckets.insert(bucket);
+                    (least, most) = (least.min(shortest), most.max(longest));
+                }
                 Ok(reply) => return Ok(reply),
                 Err(unfit @ BackendError::Unfit(_)) => return Err(unfit),
                 Err(error) => failure = Some(error),
@@ -62,7 +66,7 @@ impl Sessions {
             _ => {
                 let entered = Entered { lease, epoch: 0, buckets };
                 self.lock().insert(incarnation.clone(), entered);
-                Ok(Reply::Registered)
+                Ok(Reply::Registered { shortest: least, longest: most })
             }
         }
     }

@@ -96,7 +96,10 @@ pub(super) fn decode(value: Value) -> Result<Reply, StoreError> {
     let mut parts = parts.into_iter();
     let mut next = || parts.next().ok_or_else(|| corrupt(REPLY, "a part is missing"));
     let reply = match reply::number(next()?, REPLY)? {
-        1 => Reply::Registered,
+        1 => {
+            let (shortest, longest) = (reply::time(next()?, REPLY)?, reply::time(next()?, REPLY)?);
+            Reply::Registered { shortest, longest }
+        }
         2 => Reply::Duplicate,
         3 => Reply::Renewed,
         4 => Reply::Jumped,

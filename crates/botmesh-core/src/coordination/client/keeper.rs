@@ -110,7 +110,12 @@ async fn register<B: Backend>(
         }
         let register = Operation::Register { incarnation, lease };
         match shared.send(&register).await? {
-            Reply::Registered if session.loss().is_none() => return Ok(Live::new(session, sent)),
+            Reply::Registered { shortest, longest } if session.loss().is_none() => {
+                if shortest != longest && !shared.settings.allow_for(longest) {
+                    shared.emit(CoordinatorEvent::LeasesDiffer { shortest, longest });
+                }
+                return Ok(Live::new(session, sent));
+            }
             // The name is taken, perhaps by ourselves when the answer was lost.
             _ => {}
         }

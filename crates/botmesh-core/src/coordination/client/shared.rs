@@ -146,6 +146,21 @@ impl<B: Backend> Shared<B> {
         self.renew_with(live, live.epoch(), &mut last).await
     }
 
+    /// Renews `session` if it has not been renewed since this was called; with many that call at
+    /// once, one of them does.
+    pub(super) async fn renew_again(&self, session: &SessionLease) -> Result<(), BackendError> {
+        let asked = self.clock.now();
+        let live = match self.live.get() {
+            Phase::Live(live) if live.lease.incarnation() == session.incarnation() => live,
+            _ => return Ok(()),
+        };
+        let mut last = live.renewal.lock().await;
+        if *last < asked {
+            self.renew_with(&live, live.epoch(), &mut last).await?;
+        }
+        Ok(())
+    }
+
     async fn renew_with(
         &self,
         live: &Live,

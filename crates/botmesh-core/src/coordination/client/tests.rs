@@ -1,5 +1,7 @@
 //! The client over a hub that fails in ways which the suite cannot ask for.
 
+mod leases;
+
 use std::time::Duration;
 
 use super::*;

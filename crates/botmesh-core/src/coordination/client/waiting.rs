@@ -92,6 +92,14 @@ impl<B: Backend> Shared<B> {
                     // The other branch of the select takes it.
                     std::future::pending::<()>().await;
                 }
+                // Before it may take the key from a holder that looks dead, this replica must
+                // have been renewed after that: so the backend knows that its clock is right.
+                Ok(Reply::Queued { remaining: Duration::ZERO, .. }) => {
+                    remaining = match self.renew_again(session).await {
+                        Ok(()) => Duration::ZERO,
+                        Err(_) => SECOND,
+                    };
+                }
                 Ok(Reply::Queued { remaining: left, .. }) => remaining = left,
                 Ok(Reply::Superseded) => {
                     self.tickets.lose(sequence, LossReason::Superseded);

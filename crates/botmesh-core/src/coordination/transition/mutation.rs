@@ -23,4 +23,8 @@ pub enum Mutation {
     AcceptStale,
     /// Grants at once after the backend forgot everything.
     NoGrace,
+    /// Does not notice that the clock was set forward.
+    TrustTheClock,
+    /// Takes for dead by its own clock what expired after the caller's last heartbeat.
+    BuryUnconfirmed,
 }

@@ -119,12 +119,18 @@ impl Operation {
 #[non_exhaustive]
 pub enum Reply {
     /// The session is open.
-    Registered,
+    Registered {
+        /// The shortest lease of all sessions that live.
+        shortest: Duration,
+        /// The longest.
+        longest: Duration,
+    },
     /// The incarnation exists already: choose another.
     Duplicate,
     /// The session lives for another lease.
     Renewed,
-    /// As `Renewed`; the backend's clock had jumped, and grants pause for a lease.
+    /// As `Renewed`; the backend's clock had been set forward, or the heartbeat was on its way for
+    /// long. Nobody is taken for dead for a lease.
     Jumped,
     /// The session is gone for ever, and with it all that it held.
     Expired,
@@ -136,12 +142,14 @@ pub enum Reply {
     Queued {
         /// How many are before it, the holder included.
         ahead: u32,
-        /// When a poll may find the holder dead, unless it renews its lease.
+        /// When a poll may find the holder dead, unless it renews its lease. Zero when it looks dead
+        /// and the caller must renew its own session before it may take the key.
         remaining: Duration,
     },
     /// The key is not free, and the ticket was not queued.
     Busy {
-        /// When another attempt may find the holder dead, unless it renews its lease.
+        /// When another attempt may find the holder dead, unless it renews its lease. Zero as for
+        /// `Queued`.
         remaining: Duration,
     },
     /// The queue is full, and the ticket was not queued.

@@ -115,7 +115,7 @@ impl TurnRecord {
             return self.wait(ticket, asking, grace).into();
         }
         if let Some(holder) = self.holder.clone() {
-            let verdict = sessions.judge(&ticket.incarnation, &holder.incarnation, at.now);
+            let verdict = sessions.judge(&ticket.incarnation, &holder.incarnation, at);
             if let Verdict::Alive(remaining) = verdict
                 && !at.breaks(Mutation::TakeFromTheLiving)
             {
@@ -234,7 +234,7 @@ impl TurnRecord {
             return self.queue.pop_back();
         }
         while let Some(ticket) = self.queue.pop_front() {
-            let verdict = sessions.judge(caller, &ticket.incarnation, at.now);
+            let verdict = sessions.judge(caller, &ticket.incarnation, at);
             if matches!(verdict, Verdict::Alive(_)) || at.breaks(Mutation::GrantToTheDead) {
                 return Some(ticket);
             }

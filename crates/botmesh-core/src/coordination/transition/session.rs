@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::operation::Reply;
 use super::{At, Mutation, ServerTime};
+use crate::coordination::session::SessionLease;
 use crate::id::{Fence, IncarnationId};
 
 /// The sessions of one coordination space and what they share.
@@ -15,6 +16,10 @@ pub struct SessionTable {
     grace_until: ServerTime,
     /// The run of the server that this table knows; none when it was just made or wiped.
     server: Option<Arc<str>>,
+    /// Since when; none for a table that is known to be new.
+    server_since: Option<ServerTime>,
+    /// When a heartbeat last showed that the clock had been set forward.
+    jumped_at: ServerTime,
 }
 
 /// One session: the lifetime of one incarnation.
@@ -73,15 +78,24 @@ impl SessionTable {
     }
 
     /// Notices that the server is another one than before, or that this table was wiped. Whoever
-    /// was granted something by the server before may believe in it until its lease ends.
+    /// was granted something by the server before may believe in it until its lease ends, which
+    /// may be longer than the caller's.
     pub(super) fn observe(&mut self, at: &At<'_>) {
         if self.server.as_deref() == Some(at.server) {
             return;
         }
         self.server = Some(at.server.into());
+        self.server_since = Some(at.now);
         self.floor = self.floor.max(at.now.as_micros());
-        if !at.breaks(Mutation::NoGrace) {
-            self.grace_until = self.grace_until.max(at.now.plus(at.limits.grace));
+        let known = self.sessions.values().map(|session| session.lease).max();
+        self.extend_grace(at.limits.grace.max(known.unwrap_or_default()), at);
+    }
+
+    /// Grants nothing until the server has run for `grace`.
+    fn extend_grace(&mut self, grace: Duration, at: &At<'_>) {
+        let needed = !at.limits.grace.is_zero() && !at.breaks(Mutation::NoGrace);
+        if let Some(since) = self.server_since.filter(|_| needed) {
+            self.grace_until = self.grace_until.max(since.plus(grace));
         }
     }
 
@@ -98,7 +112,13 @@ impl SessionTable {
             Session { expires_at: at.now.plus(lease), lease, registered_at: at.now, epoch: 0 };
         self.sessions.insert(incarnation.clone(), session);
         self.floor = self.floor.max(at.now.as_micros());
-        Reply::Registered
+        // The server before may have known others with such a lease, which are cut off.
+        self.extend_grace(lease, at);
+        let living = self.sessions.values().filter(|session| session.expires_at > at.now);
+        let (shortest, longest) = living.fold((lease, lease), |(shortest, longest), session| {
+            (shortest.min(session.lease), longest.max(session.lease))
+        });
+        Reply::Registered { shortest, longest }
     }
 
     pub(super) fn heartbeat(
@@ -109,27 +129,41 @@ impl SessionTable {
         at: &At<'_>,
     ) -> Reply {
         let now = at.now;
-        let Some(session) = self.sessions.get(incarnation) else { return Reply::Expired };
-        let mut reply = Reply::Renewed;
-        if session.expires_at <= now && !at.breaks(Mutation::ReviveTheExpired) {
-            if age >= session.lease / 2 {
-                self.sessions.remove(incarnation);
-                return Reply::Expired;
-            }
-            // By the caller's own clock it cannot have expired: the backend's clock has jumped,
-            // for all sessions. Nothing is granted until each had the time to renew.
-            self.grace_until = self.grace_until.max(now.plus(session.lease));
-            reply = Reply::Jumped;
+        self.follow_a_clock_that_was_set_back(now);
+        let Some(session) = self.sessions.get_mut(incarnation) else { return Reply::Expired };
+        let expired = session.expires_at <= now && !at.breaks(Mutation::ReviveTheExpired);
+        if expired && age >= session.lease / 2 {
+            self.sessions.remove(incarnation);
+            return Reply::Expired;
         }
-        self.bury_the_long_dead(incarnation, now);
-        if let Some(session) = self.sessions.get_mut(incarnation) {
-            session.expires_at = now.plus(session.lease);
-            // A clock that was set back would make it a newcomer for as long.
-            session.registered_at = session.registered_at.min(now);
-            session.epoch = session.epoch.max(epoch);
-        }
+        // More time has passed here than for the caller, by more than local deadlines keep in
+        // reserve: this clock was set forward, for all sessions. That the caller has expired
+        // although it cannot have, by its own clock, is the same.
+        let lead = now.since(session.confirmed_at()).saturating_sub(age);
+        let jumped = expired || lead > SessionLease::margin(session.lease);
+        session.expires_at = now.plus(session.lease);
+        // A clock that was set back would make it a newcomer for as long.
+        session.registered_at = session.registered_at.min(now);
+        session.epoch = session.epoch.max(epoch);
         self.floor = self.floor.max(now.as_micros());
+        let reply = match jumped && !at.breaks(Mutation::TrustTheClock) {
+            true => {
+                self.jumped_at = now;
+                Reply::Jumped
+            }
+            false => Reply::Renewed,
+        };
+        self.bury_the_long_dead(incarnation, at);
         reply
+    }
+
+    /// What lies in the future by a clock that was set back began now.
+    fn follow_a_clock_that_was_set_back(&mut self, now: ServerTime) {
+        if let Some(since) = self.server_since.filter(|since| *since > now) {
+            self.grace_until = now.plus(self.grace_until.since(since));
+            self.server_since = Some(now);
+        }
+        self.jumped_at = self.jumped_at.min(now);
     }
 
     pub(super) fn stop(&mut self, incarnation: &IncarnationId) -> Reply {
@@ -148,8 +182,9 @@ impl SessionTable {
         &mut self,
         caller: &IncarnationId,
         other: &IncarnationId,
-        now: ServerTime,
+        at: &At<'_>,
     ) -> Verdict {
+        let now = at.now;
         let Some(session) = self.sessions.get_mut(other) else { return Verdict::Dead };
         // Written before the clock was set back: no renewal can reach so far.
         if session.expires_at.since(now) > session.lease * 2 {
@@ -159,8 +194,8 @@ impl SessionTable {
         if !remaining.is_zero() {
             return Verdict::Alive(remaining);
         }
-        let lease = session.lease;
-        match self.doubt(caller, lease, now) {
+        let session = session.clone();
+        match self.doubt(caller, &session, at) {
             Some(doubt) => Verdict::Alive(doubt),
             None => {
                 self.sessions.remove(other);
@@ -169,32 +204,44 @@ impl SessionTable {
         }
     }
 
-    /// Why `caller` may not take a session with this `lease` for dead, as the time after which it
-    /// may. After the backend's clock jumped forward all sessions look expired; a caller notices
-    /// only by its own. So it must have been renewed lately, and be older than the other's lease.
-    fn doubt(&self, caller: &IncarnationId, lease: Duration, now: ServerTime) -> Option<Duration> {
-        let Some(own) = self.sessions.get(caller) else { return Some(lease) };
-        let newcomer = own.registered_at.plus(lease).since(now);
-        let stale = own.expires_at.since(now) < own.lease / 2;
-        match (newcomer.is_zero(), stale) {
-            (true, false) => None,
-            (true, true) => Some(own.lease / 3),
-            (false, _) => Some(newcomer),
+    /// Why `caller` may not take `other`, which looks expired, for dead, as the time after which it
+    /// may; zero when it only has to renew its own session before.
+    ///
+    /// After this clock was set forward all sessions look expired that were not renewed since.
+    /// Only clocks of callers show that, with their heartbeats. So what counts is the moment of the
+    /// caller's last heartbeat, and that no jump was seen by it for as long as the other's lease.
+    fn doubt(&self, caller: &IncarnationId, other: &Session, at: &At<'_>) -> Option<Duration> {
+        let now = at.now;
+        let Some(own) = self.sessions.get(caller) else { return Some(other.lease) };
+        let steady = own.registered_at.max(self.jumped_at).plus(other.lease);
+        let confirmed = own.confirmed_at();
+        if steady > now {
+            return Some(steady.since(now));
         }
+        // Confirmed in the future: the clock was set back since.
+        let known = (other.expires_at.max(steady)..=now).contains(&confirmed);
+        (!known && !at.breaks(Mutation::BuryUnconfirmed)).then_some(Duration::ZERO)
     }
 
     /// Removes what expired more than a lease ago. To be absent is to be dead, so this only keeps
     /// the table small.
-    fn bury_the_long_dead(&mut self, caller: &IncarnationId, now: ServerTime) {
+    fn bury_the_long_dead(&mut self, caller: &IncarnationId, at: &At<'_>) {
         let long_dead: Vec<IncarnationId> = self
             .sessions
             .iter()
-            .filter(|(_, session)| session.expires_at.plus(session.lease) <= now)
-            .filter(|(_, session)| self.doubt(caller, session.lease, now).is_none())
+            .filter(|(_, session)| session.expires_at.plus(session.lease) <= at.now)
+            .filter(|(_, session)| self.doubt(caller, session, at).is_none())
             .map(|(incarnation, _)| incarnation.clone())
             .collect();
         for incarnation in long_dead {
             self.sessions.remove(&incarnation);
         }
+    }
+}
+
+impl Session {
+    /// When it was renewed last, or opened.
+    fn confirmed_at(&self) -> ServerTime {
+        self.expires_at.minus(self.lease)
     }
 }

@@ -1,5 +1,7 @@
 //! The rules of the function one by one; the model check explores how they act together.
 
+mod clocks;
+
 use std::time::Duration;
 
 use super::*;
@@ -29,6 +31,10 @@ fn key() -> CoordinationKey {
     LeaderName::new("k").unwrap().into()
 }
 
+fn registered(shortest: Duration, longest: Duration) -> Reply {
+    Reply::Registered { shortest, longest }
+}
+
 impl Backend {
     fn new() -> Self {
         let limits = Limits { max_queue: 3, held: DAY, idle: LEASE * 40, grace: LEASE };
@@ -40,7 +46,7 @@ impl Backend {
     fn with(names: &[&str]) -> Self {
         let mut backend = Self::new();
         for name in names {
-            assert_eq!(backend.register(name), Reply::Registered);
+            assert_eq!(backend.register(name), registered(LEASE, LEASE));
         }
         for _ in 0..3 {
             backend.now = backend.now.plus(LEASE / 3);
@@ -304,74 +310,6 @@ fn a_touch_keeps_the_record_of_a_long_turn() {
     assert_eq!(granted(backend.poll("a", 1).reply), grant);
     let foreign = Operation::Touch { key: key(), ticket: ticket("a", 2) };
     assert_eq!(backend.run(&foreign).reply, Reply::NotHolder);
-}
-
-/// C3: after a restart nothing is granted until every lease of before has run out; places in the
-/// queue that are reserved meanwhile are kept.
-#[test]
-fn a_wiped_or_restarted_backend_grants_nothing_for_a_lease() {
-    let mut backend = Backend::with(&["a", "b"]);
-    granted(backend.reserve("a", 1).reply);
-    backend.ledger = Ledger::default();
-    assert_eq!(backend.reserve("b", 1).reply, Reply::NoSession);
-    backend.register("b2");
-    backend.register("c2");
-    assert_eq!(queued(&backend.reserve("b2", 1).reply), 0);
-    assert_eq!(queued(&backend.reserve("c2", 1).reply), 1);
-    assert_eq!(backend.attempt("c2", 2), Reply::Busy { remaining: LEASE });
-    backend.pass_renewing(LEASE - SECOND, &["b2", "c2"]);
-    assert_eq!(backend.poll("b2", 1).reply, Reply::Queued { ahead: 0, remaining: SECOND });
-    backend.pass_renewing(SECOND, &["b2", "c2"]);
-    let outcome = backend.poll("c2", 1);
-    assert_eq!(outcome.wakeup.unwrap().ticket, ticket("b2", 1), "the queue is kept in order");
-
-    backend.server = "another run";
-    let outcome = backend.release("b2", 1);
-    assert_eq!((outcome.reply, outcome.wakeup), (Reply::Released { next: None }, None));
-    backend.pass_renewing(LEASE, &["b2", "c2"]);
-    granted(backend.poll("c2", 1).reply);
-}
-
-/// C6: a jump of the backend's clock kills no replica that lives.
-#[test]
-fn a_clock_that_jumps_forward_buries_nobody_alive() {
-    let mut backend = Backend::with(&["a", "b"]);
-    granted(backend.reserve("a", 1).reply);
-    backend.reserve("b", 1);
-    backend.pass(Duration::from_secs(3600));
-    backend.register("new");
-    assert_eq!(queued(&backend.reserve("new", 1).reply), 2, "a newcomer buries nobody");
-    assert_eq!(backend.poll("b", 1).reply, Reply::NoSession);
-    assert_eq!(backend.heartbeat_aged("b", 0, SECOND), Reply::Jumped);
-    assert!(matches!(backend.poll("b", 1).reply, Reply::Queued { remaining: LEASE, .. }));
-    assert_eq!(backend.heartbeat_aged("a", 0, SECOND), Reply::Jumped);
-    backend.pass_renewing(LEASE, &["a", "b"]);
-    assert_eq!(queued(&backend.poll("b", 1).reply), 1, "the holder has renewed");
-    granted(backend.poll("a", 1).reply);
-}
-
-#[test]
-fn a_clock_that_is_set_back_delays_the_dead_by_a_lease_at_most() {
-    let mut backend = Backend::with(&["a", "b"]);
-    granted(backend.reserve("a", 1).reply);
-    backend.reserve("b", 1);
-    backend.now = ServerTime::from_micros(1_000);
-    assert_eq!(backend.heartbeat("b"), Reply::Renewed);
-    assert_eq!(backend.poll("b", 1).reply, Reply::Queued { ahead: 1, remaining: LEASE });
-    backend.pass_renewing(LEASE, &["b"]);
-    granted(backend.poll("b", 1).reply);
-}
-
-#[test]
-fn a_replica_that_is_late_itself_buries_nobody() {
-    let mut backend = Backend::with(&["a", "b"]);
-    granted(backend.reserve("a", 1).reply);
-    backend.pass_renewing(SECOND * 5, &["b"]);
-    backend.reserve("b", 1);
-    backend.pass(SECOND * 11);
-    assert_eq!(queued(&backend.poll("b", 1).reply), 1, "not renewed for most of its lease");
-    assert_eq!(backend.heartbeat("b"), Reply::Renewed);
-    granted(backend.poll("b", 1).reply);
 }
 
 #[test]

@@ -3,8 +3,8 @@
 -- find it out here, 2 grace, 3 the caller.
 --
 -- The sessions are a hash: of each incarnation `expires|lease|registered|epoch`, and for all of
--- them #f the floor of fences, #g the end of grace, #r the run of the server. All times are
--- microseconds.
+-- them #f the floor of fences, #g the end of grace, #r the run of the server, #s since when that is
+-- known, #j when a heartbeat last showed that the clock was set forward. All times are microseconds.
 local server = ARGV[1]
 if server == '' then
   server = string.match(redis.call('INFO', 'server'), 'run_id:(%x+)')
@@ -18,18 +18,40 @@ local function keep_sessions()
   redis.call('PEXPIRE', KEYS[1], '172800000')
 end
 
--- Another server than before, or one that was wiped: whoever was granted something may believe in
--- it until its lease ends.
-if run ~= server then
-  floor = math.max(floor, now)
-  grace_until = math.max(grace_until, now + ARGV[2])
-  redis.call('HSET', KEYS[1], '#r', server, '#f', text(floor), '#g', text(grace_until))
-  keep_sessions()
-end
-
 local function read_session(session)
   local expires, lease, registered, epoch = string.match(session, '^(%d+)|(%d+)|(%d+)|(%d+)$')
   return tonumber(expires), tonumber(lease), tonumber(registered), tonumber(epoch)
+end
+
+-- The shortest and the longest lease of all sessions that expire later; zero without any.
+local function leases_after(moment)
+  local shortest, longest = nil, 0
+  for _, session in ipairs(redis.call('HVALS', KEYS[1])) do
+    local expires, lease = read_session(session)
+    if expires and expires > moment then
+      shortest, longest = math.min(shortest or lease, lease), math.max(longest, lease)
+    end
+  end
+  return shortest or 0, longest
+end
+
+-- Grants nothing until the server has run for so long. A grace of zero switches that off.
+local function extend_grace(grace)
+  local since = tonumber(redis.call('HGET', KEYS[1], '#s'))
+  if since and tonumber(ARGV[2]) > 0 then
+    grace_until = math.max(grace_until, since + grace)
+    redis.call('HSET', KEYS[1], '#g', text(grace_until))
+  end
+end
+
+-- Another server than before, or one that was wiped: whoever was granted something may believe in
+-- it until its lease ends, which may be longer than the caller's.
+if run ~= server then
+  floor = math.max(floor, now)
+  redis.call('HSET', KEYS[1], '#r', server, '#s', text(now), '#f', text(floor))
+  local _, longest = leases_after(-1)
+  extend_grace(math.max(longest, ARGV[2]))
+  keep_sessions()
 end
 
 local own_expires, own_lease, own_registered, own_epoch
@@ -46,17 +68,19 @@ local function raise_floor()
   redis.call('HSET', KEYS[1], '#f', text(math.max(floor, now)))
 end
 
--- Why the caller may not take a session with this lease for dead, as the time after which it may.
-local function doubt(lease)
+-- Why the caller may not take a session for dead that looks expired, as the time after which it
+-- may; zero when it only has to renew its own session before.
+local function doubt(lease, expires)
   if not own then
     return lease
   end
-  local newcomer = own_registered + lease - now
-  if newcomer > 0 then
-    return newcomer
+  local jumped = tonumber(redis.call('HGET', KEYS[1], '#j')) or 0
+  local steady, confirmed = math.max(own_registered, jumped) + lease, own_expires - own_lease
+  if steady > now then
+    return steady - now
   end
-  if math.max(0, own_expires - now) < own_lease / 2 then
-    return own_lease / 3
+  if confirmed > now or confirmed < expires or confirmed < steady then
+    return 0
   end
   return nil
 end
@@ -85,7 +109,7 @@ local function judge(incarnation)
   if expires > now then
     return expires - now, lease
   end
-  local remaining = doubt(lease)
+  local remaining = doubt(lease, expires)
   if remaining then
     return remaining, lease
   end
