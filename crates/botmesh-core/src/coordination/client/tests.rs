@@ -1,6 +1,7 @@
 //! The client over a hub that fails in ways which the suite cannot ask for.
 
 mod leases;
+mod polls;
 
 use std::time::Duration;
 

@@ -222,6 +222,11 @@ impl TicketMap {
         tickets.lines.get(&slot.key).and_then(BTreeSet::first) == Some(&sequence)
     }
 
+    /// For how many keys tickets wait.
+    pub(super) fn lines(&self) -> usize {
+        self.0.lock().lines.len()
+    }
+
     /// Whether a ticket is held.
     pub(super) fn is_held(&self, sequence: u64) -> bool {
         self.0.lock().slots.get(&sequence).is_some_and(|slot| slot.state == State::Held)

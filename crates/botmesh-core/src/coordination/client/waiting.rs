@@ -11,9 +11,12 @@ use super::tickets::Settled;
 use crate::coordination::transition::{Operation, Reply, TicketId};
 use crate::coordination::{CoordinationError, CoordinationKey, Grant, LossReason, SessionLease};
 
-/// The shortest and the longest time between two polls while pushes can arrive. They only repair
-/// a push that was lost.
-const SAFETY_POLL: (Duration, Duration) = (Duration::from_millis(250), Duration::from_secs(2));
+/// The longest time between two polls while pushes can arrive and not very many tickets wait. They
+/// only repair a push that was lost.
+const SAFETY_POLL: Duration = Duration::from_secs(2);
+/// All tickets of a replica together poll so often at most while pushes can arrive: each two
+/// hundredth of a second.
+const BETWEEN_POLLS: Duration = Duration::from_millis(5);
 /// The shortest time between two polls while no push can arrive.
 const LEAST_POLL: Duration = Duration::from_millis(5);
 
@@ -62,16 +65,18 @@ impl<B: Backend> Shared<B> {
         let mut path = self.path.watch();
         let ticket = TicketId { incarnation: session.incarnation().clone(), sequence };
         let operation = Operation::Poll { key: key.clone(), ticket: ticket.clone() };
-        let backoff = |connected: bool| match connected {
-            true => Backoff::new(SAFETY_POLL.0, SAFETY_POLL.1),
-            false => Backoff::new(LEAST_POLL, self.settings.max_poll()),
-        };
+        let backoff = || Backoff::new(LEAST_POLL, self.settings.max_poll());
         let mut connected = path.get().connected;
-        let mut pauses = backoff(connected);
+        let mut pauses = backoff();
         let mut remaining = self.tickets.remaining(sequence);
+        let begun = Instant::now();
         loop {
             let first = self.tickets.is_first(sequence);
-            let due = Instant::now() + pauses.step().min(remaining + jitter(sequence));
+            let pause = match connected {
+                true => self.safety_pause(begun.elapsed()),
+                false => pauses.step(),
+            };
+            let due = Instant::now() + pause.min(remaining + jitter(sequence));
             tokio::select! {
                 biased;
                 () = tokio::time::sleep_until(due) => {
@@ -83,7 +88,7 @@ impl<B: Backend> Shared<B> {
                 }
                 () = path.changed() => {
                     connected = path.get().connected;
-                    pauses = backoff(connected);
+                    pauses = backoff();
                 }
             }
             match self.send(&operation).await {
@@ -114,6 +119,14 @@ impl<B: Backend> Shared<B> {
                 Ok(_) | Err(_) => remaining = SECOND,
             }
         }
+    }
+
+    /// How long a ticket that has waited for so long relies on pushes: a lost one costs the least
+    /// poll or a tenth of the wait, whatever is longer, unless very many wait.
+    fn safety_pause(&self, waited: Duration) -> Duration {
+        let waiting = u32::try_from(self.tickets.lines()).unwrap_or(u32::MAX);
+        let share = BETWEEN_POLLS.saturating_mul(waiting);
+        (waited / 10).min(SAFETY_POLL).max(self.settings.max_poll()).max(share)
     }
 }
 
