@@ -6,7 +6,7 @@ use super::broken_rule::BrokenRule;
 use crate::coordination::{LeaseLost, LossReason, TurnGuard};
 use crate::error::BotError;
 use crate::id::{Fence, Revision};
-use crate::store::{CheckpointWrite, StoredCheckpoint, Swap};
+use crate::store::{CheckpointWrite, ConditionalCheckpointStore, StoredCheckpoint, Swap};
 
 /// The checkpoint that the store has of a conversation in memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,23 +71,29 @@ impl Runtime {
         let chat = guard.key();
         let fence = self.fences.to_write(guard.fence());
         let Times { wake_in, expires_in } = times;
-        let write = CheckpointWrite { body, wake_in, expires_in };
+        let write = || CheckpointWrite { body, wake_in, expires_in };
         if self.coordinated.as_ref().is_some_and(|it| it.breaks(BrokenRule::WritesAfterRelease)) {
             return Ok(self.write_later(guard, fence, body, times, before));
         }
         // Before the write: when its outcome stays open the row counts as there.
         self.conversations.note_present(chat);
-        let revision = match self.store.conditional_checkpoints() {
-            None => self.store.set_checkpoint(chat, write, fence).await?,
-            Some(store) => {
-                let expected = before.map(|Stored(revision)| revision);
-                match store.set_checkpoint_if(chat, write, expected, fence).await? {
-                    Swap::Applied(revision) => revision,
-                    Swap::Refused => return Err(self.superseded(guard).into()),
-                }
-            }
+        let Some(store) = self.store.conditional_checkpoints() else {
+            return Ok(Stored(self.store.set_checkpoint(chat, write(), fence).await?));
         };
-        Ok(Stored(revision))
+        let expected = before.map(|Stored(revision)| revision);
+        let mut swap = store.set_checkpoint_if(chat, write(), expected, fence).await?;
+        if swap == Swap::Refused
+            && expires_in.is_some()
+            && expected.is_some()
+            && has_expired(store, guard, fence).await?
+        {
+            guard.check()?;
+            swap = store.set_checkpoint_if(chat, write(), None, fence).await?;
+        }
+        match swap {
+            Swap::Applied(revision) => Ok(Stored(revision)),
+            Swap::Refused => Err(self.superseded(guard).into()),
+        }
     }
 
     /// What [`BrokenRule::WritesAfterRelease`] does.
@@ -125,7 +131,7 @@ impl Runtime {
             Some(store) => {
                 let fence = self.fences.to_write(guard.fence());
                 let swap = store.clear_checkpoint_if(chat, stored.0, fence).await?;
-                if swap == Swap::Refused {
+                if swap == Swap::Refused && !has_expired(store, guard, fence).await? {
                     return Err(self.superseded(guard).into());
                 }
             }
@@ -139,4 +145,17 @@ impl Runtime {
         guard.end(LossReason::Superseded);
         LeaseLost::new(guard.key().clone(), guard.fence(), LossReason::Superseded)
     }
+}
+
+/// Whether a write was refused because its row has expired: it is gone, and no later holder was
+/// here. In memory the conversation lives on.
+async fn has_expired(
+    store: &dyn ConditionalCheckpointStore,
+    guard: &TurnGuard,
+    fence: Fence,
+) -> Result<bool, BotError> {
+    guard.check()?;
+    let adopted = store.adopt_checkpoint(guard.key(), fence).await?;
+    let overtaken = adopted.previous_fence.is_some_and(|seen| seen > fence);
+    Ok(adopted.checkpoint.is_none() && !overtaken)
 }

@@ -65,6 +65,23 @@ async fn a_forwarded_checkpoint_expires() {
     ana.on(1).says("a").await.hears("new: a");
 }
 
+/// F1, D7: only the stored copy expires: with the replica that has it in memory the conversation
+/// goes on, and can be forwarded again.
+#[tokio::test(start_paused = true)]
+async fn a_conversation_outlives_its_forwarded_checkpoint_in_memory() {
+    let mut world = world(Handover::forward().ttl(Duration::from_secs(30))).await;
+    let mut ana = world.user("ana");
+    ana.on(0).says("go").await.hears("one?");
+    tokio::time::sleep(Duration::from_secs(31)).await;
+    ana.says("a").await.hears("two?");
+    ana.on(1).says("b").await.hears("a b");
+    ana.on(0).says("go").await.hears("one?");
+    ana.says("a").await.hears("two?");
+    tokio::time::sleep(Duration::from_secs(31)).await;
+    ana.says("b").await.hears("a b");
+    assert_eq!(world.errors(), [""; 0]);
+}
+
 /// F4: after an ordered stop the checkpoint stays, and the same replica can go on as well.
 #[tokio::test(start_paused = true)]
 async fn a_forwarded_flow_goes_on_after_an_ordered_stop() {
