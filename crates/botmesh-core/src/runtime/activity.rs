@@ -47,7 +47,7 @@ impl Runtime {
         place: Place,
         work: Work,
     ) {
-        let turn = match coordinated.acquire(chat, place).await {
+        let turn = match self.acquire(coordinated, chat, place).await {
             Ok(turn) => turn,
             Err(error) => {
                 self.events.error(Some(chat), Activity::Turn, error);

@@ -72,40 +72,48 @@ impl Coordinated {
     pub(super) fn breaks(&self, rule: BrokenRule) -> bool {
         cfg!(any(test, feature = "testing")) && self.settings.broken == Some(rule)
     }
+}
 
-    /// Waits for the turn of the place that was reserved when the work arrived. A place that could
-    /// not be reserved, or was lost with the session of this replica, is reserved anew at the end
-    /// of the queue: the work is still here.
+impl Runtime {
+    /// Waits for the turn of the place that was reserved when the work arrived. Where that could
+    /// not be reserved, or was lost with the session of this replica, the work takes the next place
+    /// of its lane, and another one is reserved at the end.
     pub(super) async fn acquire(
-        &self,
+        self: &Arc<Self>,
+        coordinated: &Coordinated,
         chat: &ChatKey,
         place: Place,
     ) -> Result<ChatTurn, CoordinationError> {
-        let until = Instant::now() + self.settings.turn_wait;
+        let coordinator = &coordinated.coordinator;
+        let until = Instant::now() + coordinated.settings.turn_wait;
         let mut ticket = place.ticket().await;
         loop {
             let left = until.saturating_duration_since(Instant::now());
             let acquired = match ticket {
                 Ok(ticket) => {
                     let wait = AcquireTurn::new().with_wait(left);
-                    self.coordinator.acquire_turn(ticket, wait).await
+                    coordinator.acquire_turn(ticket, wait).await
                 }
                 Err(error) => Err(error),
             };
             match acquired {
                 Err(
                     CoordinationError::LeaseLost { .. } | CoordinationError::Unavailable { .. },
-                ) if !left.is_zero() => {
+                ) if left.is_zero() => return acquired,
+                // The places of a session that is gone are all worth nothing: to the next one.
+                Err(CoordinationError::LeaseLost { .. }) => {}
+                Err(CoordinationError::Unavailable { .. }) => {
                     tokio::time::sleep(RESERVE_AGAIN.min(left)).await;
-                    ticket = self.coordinator.reserve(chat).await;
                 }
                 acquired => return acquired,
             }
+            ticket = match self.lanes.next_place(chat, self) {
+                Some(place) => place.ticket().await,
+                None => coordinator.reserve(chat).await,
+            };
         }
     }
-}
 
-impl Runtime {
     /// Runs a step of a conversation for at most `settle`. Beyond that it is stopped, its turn is
     /// over, and nothing that it kept can act again.
     pub(super) async fn settled<T>(

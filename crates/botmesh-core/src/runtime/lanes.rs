@@ -154,6 +154,22 @@ impl Lanes {
         next
     }
 
+    /// The next place of the chat, for work whose own place was lost. All work behind it moves up
+    /// by one place, and the last gets a new one. So the first of the places is always with the
+    /// work that is done first: were it with later work, each would wait for the other.
+    pub(crate) fn next_place(&self, chat: &ChatKey, start: &impl Start) -> Option<Place> {
+        let chat = self.hasher.chat(chat);
+        let mut shard = self.shard(&chat).lock();
+        let lane = shard.lanes.get_mut(&chat)?;
+        let (place, reserved) = start.reserve(chat.chat(), lane.last_place.take())?;
+        lane.last_place = Some(reserved);
+        let mut free = Some(place);
+        for queued in lane.queue.iter_mut().rev() {
+            std::mem::swap(&mut queued.place, &mut free);
+        }
+        free
+    }
+
     /// Waits until another message may be taken.
     pub(crate) async fn room(&self) {
         let _waiting = CountGuard::enter(&self.waiting_for_room);

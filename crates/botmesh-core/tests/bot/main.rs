@@ -8,6 +8,7 @@ mod handover;
 mod languages;
 mod leading;
 mod messages;
+mod places;
 mod plain_store;
 mod replicas;
 mod stopping;
