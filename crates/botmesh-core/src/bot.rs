@@ -268,7 +268,9 @@ impl Bot {
             tracing::warn!("{warning}");
         }
         let store = store.unwrap_or_else(|| Arc::new(MemoryStore::new()));
-        let sender = Sender::new(providers, texts.unwrap_or_else(Texts::builtin));
+        let broken = coordination.as_ref().and_then(Coordination::broken_rule);
+        let texts = texts.unwrap_or_else(Texts::builtin);
+        let sender = Sender::new(providers, texts).breaking(broken);
         let conversations = Conversations::new(definitions, settings.conversing());
         let coordinated = coordination.map(|coordination| {
             let (coordinator, settings) = coordination.into_parts();

@@ -72,6 +72,10 @@ impl Coordination {
         self
     }
 
+    pub(super) const fn broken_rule(&self) -> Option<BrokenRule> {
+        self.settings.broken
+    }
+
     pub(super) const fn settle_limit(&self) -> Duration {
         self.settings.settle
     }

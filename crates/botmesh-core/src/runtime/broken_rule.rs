@@ -10,4 +10,6 @@ pub enum BrokenRule {
     WakesWithoutTurn,
     /// A step may take as long as it likes.
     SettlesNothing,
+    /// Messages are sent whether or not the turn has ended.
+    SendsWithoutTurn,
 }

@@ -1,7 +1,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::coordination::TurnGuard;
+use super::broken_rule::BrokenRule;
+use crate::coordination::{LeaseLost, TurnGuard};
 use crate::id::{ChatKey, MessageId, ProviderId};
 use crate::message::{Outgoing, Reply};
 use crate::provider::{Capabilities, Provider, ProviderNotLeader, Receipt, SendError, SendOptions};
@@ -14,12 +15,24 @@ pub(crate) struct Sender {
     /// Whether another replica is connected to the provider at the same place.
     standby: Box<[AtomicBool]>,
     texts: Texts,
+    broken: Option<BrokenRule>,
 }
 
 impl Sender {
     pub(crate) fn new(providers: Vec<Arc<dyn Provider>>, texts: Texts) -> Self {
         let standby = providers.iter().map(|_| AtomicBool::new(false)).collect();
-        Self { providers, standby, texts }
+        Self { providers, standby, texts, broken: None }
+    }
+
+    /// Breaks a rule, for a test.
+    pub(crate) const fn breaking(mut self, rule: Option<BrokenRule>) -> Self {
+        self.broken = rule;
+        self
+    }
+
+    fn check(&self, guard: &TurnGuard) -> Result<(), LeaseLost> {
+        let breaks = self.broken == Some(BrokenRule::SendsWithoutTurn);
+        if cfg!(any(test, feature = "testing")) && breaks { Ok(()) } else { guard.check() }
     }
 
     /// Whether sends over the provider are left to the replica that leads it.
@@ -78,7 +91,7 @@ impl Sender {
         reply: Reply,
         language: Option<&Language>,
     ) -> Result<Receipt, SendError> {
-        guard.check()?;
+        self.check(guard)?;
         self.deliver(guard.key(), reply, language).await
     }
 
@@ -101,7 +114,7 @@ impl Sender {
         reply: Reply,
         language: Option<&Language>,
     ) -> Result<(), SendError> {
-        guard.check()?;
+        self.check(guard)?;
         let provider = self.provider(guard.key())?;
         let outgoing = self.outgoing(reply, language, provider.capabilities());
         Ok(provider.edit(guard.key(), message, &outgoing).await?)
@@ -112,7 +125,7 @@ impl Sender {
         guard: &TurnGuard,
         message: &MessageId,
     ) -> Result<(), SendError> {
-        guard.check()?;
+        self.check(guard)?;
         Ok(self.provider(guard.key())?.delete(guard.key(), message).await?)
     }
 
@@ -122,12 +135,12 @@ impl Sender {
         message: &MessageId,
         emoji: Option<&str>,
     ) -> Result<(), SendError> {
-        guard.check()?;
+        self.check(guard)?;
         Ok(self.provider(guard.key())?.react(guard.key(), message, emoji).await?)
     }
 
     pub(crate) async fn typing(&self, guard: &TurnGuard) -> Result<(), SendError> {
-        guard.check()?;
+        self.check(guard)?;
         let provider = self.provider(guard.key())?;
         if !provider.capabilities().typing {
             return Ok(());

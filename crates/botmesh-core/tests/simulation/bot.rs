@@ -13,8 +13,8 @@ use crate::replica::Replica;
 
 type Answers = Vec<String>;
 
-/// The words that begin a conversation, and how many questions it has.
-pub const CONVERSATIONS: [&str; 5] = ["three", "work", "two", "order", "rest"];
+/// The words that begin a conversation; `later` does not, but keeps what it was given.
+pub const CONVERSATIONS: [&str; 6] = ["three", "work", "two", "order", "rest", "later"];
 
 /// Longer than a turn may last.
 const TOO_LONG: Duration = Duration::from_secs(50);
@@ -30,7 +30,7 @@ fn summary(flow: &str, answers: &[String]) -> String {
 
 pub fn define(bot: Bot, replica: &Arc<Replica>) -> Bot {
     let (hears, life) = (Arc::clone(replica), replica.life.load(Ordering::Relaxed));
-    let (slow, works) = (Arc::clone(replica), Arc::clone(replica));
+    let (slow, works, keeps) = (Arc::clone(replica), Arc::clone(replica), Arc::clone(replica));
     bot.before(move |message| {
         let number = message.id.as_ref().and_then(|id| id.as_str()[1..].parse().ok());
         hears.history.handles(hears.number, life, &message.chat, number.unwrap_or_default());
@@ -82,6 +82,21 @@ pub fn define(bot: Bot, replica: &Arc<Replica>) -> Bot {
             .persistent(),
     )
     .when("order", enter("order"))
+    .when("later", move |ctx| {
+        let replica = Arc::clone(&keeps);
+        async move {
+            ctx.reply("new later").await?;
+            // What is kept of a turn is worth nothing after it.
+            tokio::spawn(async move {
+                let later = Dice::millis(&mut replica.dice.lock(), 1, 5_000);
+                tokio::time::sleep(later).await;
+                if ctx.reply("too late").await.is_ok() {
+                    replica.history.violation("a context that was kept has sent something");
+                }
+            });
+            Ok(())
+        }
+    })
     .conversation("order", move |c| {
         let replica = Arc::clone(&works);
         async move {

@@ -12,6 +12,8 @@ use tokio::time::Instant;
 
 /// Shorter than by default, so that one run sees many of them.
 pub const SETTLE: Duration = Duration::from_secs(20);
+/// A message may wait for its turn for as long, so what failed before may still show.
+const ORDERED: Duration = Duration::from_secs(60);
 /// A turn may have a step that was due and one that answers.
 const LONGEST_TURN: Duration = Duration::from_secs(45);
 
@@ -29,6 +31,8 @@ struct Inner {
     /// Until when something that was injected may show in any chat, or in one.
     disturbed: Option<Instant>,
     disturbed_chats: HashMap<ChatKey, Instant>,
+    /// The latest message of each chat that was handled.
+    latest: HashMap<ChatKey, u64>,
     /// The last message of each chat that each life of a replica began to handle.
     handled: HashMap<(usize, u32, ChatKey), u64>,
     asked: HashMap<(ChatKey, String), Instant>,
@@ -55,6 +59,7 @@ impl History {
             rows: HashMap::new(),
             disturbed: None,
             disturbed_chats: HashMap::new(),
+            latest: HashMap::new(),
             handled: HashMap::new(),
             asked: HashMap::new(),
             connected: Vec::new(),
@@ -102,13 +107,18 @@ impl History {
         self.0.lock().is_disturbed_since(chat, since)
     }
 
-    /// C2, S4: fences of successive grants increase strictly.
+    /// C2, C3, S1, S4: fences of successive grants increase strictly, and no turn begins before
+    /// the one before has ended.
     pub fn granted(&self, replica: usize, guard: TurnGuard) {
         let mut inner = self.0.lock();
         let (chat, fence) = (guard.key().clone(), guard.fence());
         inner.note(&format!("{replica} has the turn of {chat} by {fence}"));
         if inner.last_fence.insert(chat.clone(), fence).is_some_and(|last| last >= fence) {
             inner.violation(&format!("the grant of {chat} by {fence} does not increase its fence"));
+        }
+        let live = |of: &ChatKey, guard: &TurnGuard| *of == chat && guard.check().is_ok();
+        if inner.turns.iter().any(|((_, of), (guard, _))| live(of, guard)) {
+            inner.violation(&format!("{replica} gets the turn of {chat} before another has ended"));
         }
         inner.turns.insert((replica, chat), (guard, Instant::now()));
     }
@@ -147,10 +157,18 @@ impl History {
         }
     }
 
-    /// A2: the messages that one replica takes of a chat are handled in their order.
+    /// A2, C3, S13: the messages that one replica takes of a chat are handled in their order,
+    /// and where nothing failed also those at different replicas.
     pub fn handles(&self, replica: usize, life: u32, chat: &ChatKey, number: u64) {
         self.acts(replica, chat, &format!("handles message {number}"), None);
         let mut inner = self.0.lock();
+        let now = Instant::now();
+        let latest = inner.latest.entry(chat.clone()).or_insert(number);
+        let before = *latest;
+        *latest = number.max(before);
+        if before > number && !inner.is_disturbed_since(chat, now - ORDERED) {
+            inner.violation(&format!("message {number} of {chat} is handled after {before}"));
+        }
         let last = inner.handled.insert((replica, life, chat.clone()), number);
         if last.is_some_and(|last| last >= number) {
             inner
@@ -204,6 +222,19 @@ impl History {
         row.expires = expires_in.map(|time| Instant::now() + time);
         if let Some(wrong) = wrong {
             inner.violation(&wrong);
+        }
+    }
+
+    /// D7, S9: a write is refused only to whoever was overtaken, which a fault must have caused.
+    pub fn refused(&self, chat: &ChatKey, fence: Fence) {
+        self.count("refused writes");
+        let mut inner = self.0.lock();
+        inner.note(&format!("store {chat} refuses a write by {fence}"));
+        let now = Instant::now();
+        let row = inner.rows.get(chat).and_then(|row| row.expires);
+        let has_expired = row.is_some_and(|expires| expires <= now);
+        if !has_expired && !inner.is_disturbed_since(chat, now - ORDERED) {
+            inner.violation(&format!("a write of {chat} by {fence} is refused without a fault"));
         }
     }
 

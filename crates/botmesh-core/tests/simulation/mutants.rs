@@ -40,6 +40,11 @@ fn a_timer_without_a_turn_is_caught() {
 }
 
 #[test]
+fn a_send_without_a_look_at_the_turn_is_caught() {
+    is_caught(Mutant::Runtime(BrokenRule::SendsWithoutTurn));
+}
+
+#[test]
 fn a_settle_that_stops_nothing_is_caught() {
     is_caught(Mutant::Runtime(BrokenRule::SettlesNothing));
 }

@@ -64,6 +64,12 @@ pub enum Fault {
     DropPushes(Duration),
     SlowSends(Duration, Duration),
     Interrupt(Duration),
+    Refuse(u32),
+    /// The hub begins anew, with or without what it knew.
+    RestartHub {
+        wiped: bool,
+    },
+    JumpHubClock(Duration),
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -130,7 +136,7 @@ impl Plan {
 }
 
 fn fault(dice: &mut Dice) -> Fault {
-    match dice.below(12) {
+    match dice.below(15) {
         0 | 1 => Fault::Crash,
         2 | 3 => Fault::CrashInCall { after: dice.happens(500) },
         4 | 5 => Fault::Stop,
@@ -142,6 +148,9 @@ fn fault(dice: &mut Dice) -> Fault {
             0 => Fault::DropPushes(dice.millis(1_000, 60_000)),
             _ => Fault::Interrupt(dice.millis(1_000, 40_000)),
         },
+        11 => Fault::Refuse(1 + dice.pick(6) as u32),
+        12 => Fault::RestartHub { wiped: dice.happens(500) },
+        13 => Fault::JumpHubClock(dice.millis(100, 100_000)),
         _ => Fault::SlowSends(dice.millis(100, 12_000), dice.millis(1_000, 60_000)),
     }
 }

@@ -236,10 +236,7 @@ impl FaultyStore {
                 let now = (!clears).then_some(revision);
                 self.replica.history.written(chat, fence, expected, now, expires_in);
             }
-            Swap::Refused => {
-                self.replica.history.count("refused writes");
-                self.replica.history.note(format!("store {chat} refuses a write by {fence}"));
-            }
+            Swap::Refused => self.replica.history.refused(chat, fence),
         }
     }
 }

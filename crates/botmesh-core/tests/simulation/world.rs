@@ -9,6 +9,7 @@ use botmesh_core::prelude::*;
 use botmesh_core::provider::Provider;
 use botmesh_core::store::MemoryStore;
 use botmesh_core::testing::{MemoryCoordinationHub, MemoryCoordinator, TestProvider};
+use botmesh_core::{ChatKey, ReplicaId};
 use tokio::sync::{broadcast, mpsc};
 use tokio::time::Instant;
 
@@ -97,6 +98,7 @@ impl World {
         }
         world.until(Instant::now() + AFTERMATH, &mut crashes).await;
         world.heal().await;
+        let chats: Vec<_> = chatted.iter().map(|person| person.chat.clone()).collect();
         let alive: Vec<_> =
             chatted.into_iter().map(|it| tokio::spawn(it.finds_it_alive())).collect();
         for person in alive {
@@ -104,9 +106,11 @@ impl World {
                 history.violation("a user has panicked");
             }
         }
+        world.until(Instant::now() + AFTERMATH, &mut crashes).await;
         for number in 0..plan.replicas {
             world.note_events(number);
         }
+        world.nothing_is_left(&chats);
         Arc::clone(&history).end()
     }
 
@@ -181,6 +185,18 @@ impl World {
                 connection.interrupt();
                 after(time, move || connection.restore());
             }
+            Fault::Refuse(count) => {
+                show(AFTERMATH);
+                faults.refuse(count);
+            }
+            Fault::RestartHub { wiped } => {
+                show(AFTERMATH);
+                self.hub.restart(wiped);
+            }
+            Fault::JumpHubClock(time) => {
+                show(AFTERMATH);
+                self.hub.jump_clock(time);
+            }
         }
     }
 
@@ -197,8 +213,25 @@ impl World {
                 faults.drop_pushes(false);
                 faults.lose_replies(0);
                 faults.lose_requests(0);
+                faults.refuse(0);
             } else {
                 self.start(number).await;
+            }
+        }
+    }
+
+    /// C4, C7, S17: nobody holds or waits for a chat that nobody speaks in.
+    fn nothing_is_left(&self, chats: &[ChatKey]) {
+        for chat in chats {
+            if self.hub.record(chat).is_some_and(|record| !record.is_idle()) {
+                self.history.violation(format!("{chat} is left held or waited for"));
+            }
+        }
+        let led = usize::from(self.plan.exclusive);
+        for (number, process) in self.processes.iter().enumerate() {
+            let open = process.coordinator.as_ref().map_or(0, |it| it.open_tickets());
+            if open > led {
+                self.history.violation(format!("{number} is left with {open} open tickets"));
             }
         }
     }
@@ -221,7 +254,9 @@ impl World {
         let process = &mut self.processes[number];
         process.replica.reborn();
         let replica = Arc::clone(&process.replica);
-        let inner = Arc::new(MemoryCoordinator::builder(&self.hub).build());
+        // The same id in each life: C2 says that it inherits nothing all the same.
+        let id = ReplicaId::new(format!("replica-{number}")).expect("a short name");
+        let inner = Arc::new(MemoryCoordinator::builder(&self.hub).replica_id(id).build());
         let watched = Watched { inner: Arc::clone(&inner), replica: Arc::clone(&replica) };
         let mut coordination = Coordination::new(watched)
             .settle(SETTLE)
