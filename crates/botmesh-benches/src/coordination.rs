@@ -35,6 +35,9 @@ pub async fn measure(options: &Options, told: impl Fn(&Figure)) -> Result<()> {
     let server = PrivateServer::start()?;
     let mut report = Report::new(told);
     throughput::measure(&server, options, &mut report).await?;
+    if options.throughput_only {
+        return Ok(());
+    }
     latency::measure(&server, options, &mut report).await?;
     fail_over::measure(&server, options, &mut report).await?;
     upkeep::measure(options, &mut report).await

@@ -27,7 +27,7 @@ pub use event::{CoordinatorEvent, HandoverOutcome};
 pub use hold::{Grant, PreviousHolder};
 pub use key::CoordinationKey;
 pub use leadership::Leadership;
-pub use release::{Release, ReleaseQueue};
+pub use release::{Release, Releaser, Releases};
 pub use session::SessionLease;
 pub use settings::{CoordinatorSettings, CoordinatorSettingsBuilder, SettingsError};
 pub use ticket::{AcquireTurn, Ticket};

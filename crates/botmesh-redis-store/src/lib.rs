@@ -9,6 +9,7 @@ mod error;
 mod keys;
 mod link;
 mod lock;
+mod pushes;
 mod reply;
 mod script;
 mod server;

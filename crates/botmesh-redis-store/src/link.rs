@@ -14,6 +14,7 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use crate::error::Fault;
+use crate::pushes::{Listening, Pushes};
 use crate::script::Script;
 use crate::server::run_of;
 use crate::servers::{Connection, Servers};
@@ -32,6 +33,7 @@ struct Inner {
     kind: Kind,
     state: Mutex<State>,
     generations: AtomicU64,
+    listening: Listening,
     /// The last connection that was given up.
     discarded: watch::Sender<u64>,
 }
@@ -83,8 +85,8 @@ impl Open {
 impl Link {
     pub(crate) fn new(servers: Servers, kind: Kind) -> Self {
         let (state, generations) = (Mutex::default(), AtomicU64::new(0));
-        let discarded = watch::Sender::new(0);
-        Self(Arc::new(Inner { servers, kind, state, generations, discarded }))
+        let (listening, discarded) = (Listening::default(), watch::Sender::new(0));
+        Self(Arc::new(Inner { servers, kind, state, generations, listening, discarded }))
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -104,6 +106,11 @@ impl Link {
     /// Where connections live, if that was settled.
     pub(crate) fn runtime(&self) -> Option<Handle> {
         self.state().runtime.clone()
+    }
+
+    /// Who hears the messages of all its connections.
+    pub(crate) fn listening(&self) -> &Listening {
+        &self.0.listening
     }
 
     /// Forgets the connection of `generation`, so that the next command opens another one.
@@ -255,9 +262,9 @@ impl Inner {
     async fn open(self: Arc<Self>) -> RedisResult<Open> {
         let generation = self.generations.fetch_add(1, Ordering::Relaxed) + 1;
         let listens = self.kind == Kind::Listening;
-        let (sender, receiver) = tokio::sync::mpsc::unbounded_channel();
-        let sender = listens.then_some(&sender);
-        let connection = self.servers.open(sender).await?;
+        let (queue, receiver) = tokio::sync::mpsc::unbounded_channel();
+        let pushes = Pushes { listening: self.listening.clone(), queue };
+        let connection = self.servers.open(listens.then_some(&pushes)).await?;
         let run = match &connection {
             Connection::Node(node) if self.kind != Kind::Plain => {
                 let mut about = redis::cmd("INFO");

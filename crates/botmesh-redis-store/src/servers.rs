@@ -8,15 +8,18 @@ use redis::cluster_async::ClusterConnection;
 use redis::sentinel::{SentinelClientBuilder, SentinelServerType};
 use redis::{
     AsyncConnectionConfig, Client, ClientTlsConfig, ConnectionAddr, ConnectionInfo, ErrorKind,
-    IntoConnectionInfo, ProtocolVersion, PushInfo, RedisConnectionInfo, RedisError, RedisResult,
+    IntoConnectionInfo, ProtocolVersion, RedisConnectionInfo, RedisError, RedisResult,
     TlsCertificates, TlsMode,
 };
-use tokio::sync::mpsc::UnboundedSender;
 
 use crate::error::refused;
+use crate::pushes::Pushes;
 
 /// How long opening one connection may take.
 const CONNECT: Duration = Duration::from_secs(5);
+
+/// How many commands may wait to be written before their callers wait too.
+const AT_ONCE: usize = 1024;
 
 /// Where the data are and how to get there.
 #[derive(Clone)]
@@ -179,10 +182,7 @@ impl Servers {
     }
 
     /// Opens a connection to whichever server is in charge now.
-    pub(crate) async fn open(
-        &self,
-        pushes: Option<&UnboundedSender<PushInfo>>,
-    ) -> RedisResult<Connection> {
+    pub(crate) async fn open(&self, pushes: Option<&Pushes>) -> RedisResult<Connection> {
         install_cryptography();
         match tokio::time::timeout(CONNECT, self.open_unbounded(pushes)).await {
             Ok(opened) => opened,
@@ -190,10 +190,7 @@ impl Servers {
         }
     }
 
-    async fn open_unbounded(
-        &self,
-        pushes: Option<&UnboundedSender<PushInfo>>,
-    ) -> RedisResult<Connection> {
+    async fn open_unbounded(&self, pushes: Option<&Pushes>) -> RedisResult<Connection> {
         let client = match &self.topology {
             Topology::Cluster(nodes) => return self.open_cluster(nodes, pushes).await,
             Topology::Single(url) => self.client(url)?,
@@ -258,7 +255,7 @@ impl Servers {
     async fn open_cluster(
         &self,
         nodes: &[String],
-        pushes: Option<&UnboundedSender<PushInfo>>,
+        pushes: Option<&Pushes>,
     ) -> RedisResult<Connection> {
         let infos: Vec<ConnectionInfo> =
             nodes.iter().map(|url| self.info(url)).collect::<RedisResult<_>>()?;
@@ -282,11 +279,12 @@ impl Servers {
 async fn connect(
     client: &Client,
     response: Duration,
-    pushes: Option<&UnboundedSender<PushInfo>>,
+    pushes: Option<&Pushes>,
 ) -> RedisResult<Connection> {
     let mut config = AsyncConnectionConfig::new()
         .set_connection_timeout(Some(CONNECT / 2))
-        .set_response_timeout(Some(response));
+        .set_response_timeout(Some(response))
+        .set_pipeline_buffer_size(AT_ONCE);
     if let Some(pushes) = pushes {
         config = config.set_push_sender(pushes.clone());
     }

@@ -1,5 +1,7 @@
 //! What Redis counts itself.
 
+use std::time::Duration;
+
 use anyhow::{Context as _, Result};
 use redis::aio::MultiplexedConnection;
 
@@ -12,13 +14,18 @@ pub(super) struct Counters {
     pub(super) others: f64,
     /// Processor time of the server in microseconds.
     pub(super) processor: f64,
+    /// Processor time of this process in microseconds.
+    pub(super) own_processor: f64,
     pub(super) bytes: f64,
     pub(super) keys: f64,
 }
 
 impl Counters {
     pub(super) async fn read(connection: &mut MultiplexedConnection) -> Result<Self> {
-        let mut counters = Self::default();
+        let spent = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+        let spent = Duration::new(u64::try_from(spent.tv_sec)?, u32::try_from(spent.tv_nsec)?);
+        let own_processor = spent.as_secs_f64() * 1e6;
+        let mut counters = Self { own_processor, ..Self::default() };
         let information: String =
             redis::cmd("INFO").arg("everything").query_async(connection).await?;
         for line in information.lines() {
@@ -45,6 +52,7 @@ impl Counters {
             scripts: self.scripts - before.scripts,
             others: self.others - before.others,
             processor: self.processor - before.processor,
+            own_processor: self.own_processor - before.own_processor,
             bytes: self.bytes - before.bytes,
             keys: self.keys - before.keys,
         }

@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use anyhow::{Result, bail};
+use anyhow::{Context as _, Result, bail};
 
 /// How to use the bench.
 pub const USAGE: &str = "\
@@ -8,6 +8,7 @@ usage: cargo xtask bench coordination [OPTION]
 
   --quick    some seconds: does it work at all?
   --full     also with 100,000 chats
+  --chats N  throughput only, with so many chats
 ";
 
 /// How much is measured.
@@ -29,6 +30,8 @@ pub struct Options {
     pub held: u64,
     /// How long they are watched.
     pub watched: Duration,
+    /// Whether throughput is all that is measured.
+    pub throughput_only: bool,
 }
 
 impl Options {
@@ -46,8 +49,10 @@ impl Options {
             kills: 24,
             held: 10_000,
             watched: Duration::from_secs(12),
+            throughput_only: false,
         };
-        for argument in arguments {
+        let mut arguments = arguments;
+        while let Some(argument) = arguments.next() {
             match argument.as_str() {
                 // Cargo tells every bench that it is one.
                 "--bench" => {}
@@ -62,11 +67,17 @@ impl Options {
                         kills: 4,
                         held: 500,
                         watched: Duration::from_secs(3),
+                        throughput_only: false,
                     }
                 }
                 "--full" => {
                     options.chats.push(100_000);
                     options.held = 100_000;
+                }
+                "--chats" => {
+                    let number = arguments.next().context("--chats needs a number")?;
+                    options.chats = vec![number.parse().context("--chats needs a number")?];
+                    options.throughput_only = true;
                 }
                 other => bail!("the bench does not know {other:?}\n{USAGE}"),
             }

@@ -79,6 +79,13 @@ fn tell(report: &mut Report<'_>, chats: u64, replicas: usize, runs: [Runs; 2]) -
         limit: Some((BARE, bare.processor)),
         goal: "",
     });
+    report.add(Figure {
+        what: format!("  processor of the replicas, {of}"),
+        ours: ours.own_processor,
+        unit: "us",
+        limit: Some((BARE, bare.own_processor)),
+        goal: "",
+    });
     if replicas == 1 {
         report.add(Figure {
             what: format!("  round trips of each, {of}"),
@@ -95,6 +102,7 @@ fn tell(report: &mut Report<'_>, chats: u64, replicas: usize, runs: [Runs; 2]) -
 struct Runs {
     rate: Vec<f64>,
     processor: Vec<f64>,
+    own_processor: Vec<f64>,
     scripts: Vec<f64>,
 }
 
@@ -102,6 +110,7 @@ struct Runs {
 struct Medians {
     rate: f64,
     processor: f64,
+    own_processor: f64,
     scripts: f64,
 }
 
@@ -111,6 +120,7 @@ impl Runs {
         let messages = rate * took.as_secs_f64();
         self.rate.push(rate);
         self.processor.push(used.processor / messages);
+        self.own_processor.push(used.own_processor / messages);
         self.scripts.push(used.scripts / messages);
     }
 
@@ -118,7 +128,8 @@ impl Runs {
         let median = |runs: &[f64]| Some(Spread::of(runs)?.median);
         let medians = || {
             let (rate, processor) = (median(&self.rate)?, median(&self.processor)?);
-            Some(Medians { rate, processor, scripts: median(&self.scripts)? })
+            let own_processor = median(&self.own_processor)?;
+            Some(Medians { rate, processor, own_processor, scripts: median(&self.scripts)? })
         };
         medians().context("nothing was measured")
     }

@@ -13,12 +13,13 @@ mod waiting;
 
 pub use backend::{Backend, BackendError, PushSink};
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use parking_lot::Mutex;
+use tokio::runtime::Handle;
 use tokio::sync::{Notify, broadcast, oneshot};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
@@ -32,7 +33,7 @@ use super::release::Claim;
 use super::transition::Reply;
 use super::{
     AcquireTurn, ChatTurn, CoordinationError, CoordinationKey, Coordinator, CoordinatorEvent,
-    CoordinatorSettings, Leadership, LeaseClock, LossReason, ReleaseQueue, Ticket,
+    CoordinatorSettings, Leadership, LeaseClock, LossReason, Releases, Ticket,
 };
 use crate::id::{ChatKey, IncarnationId, LeaderName, ReplicaId};
 use crate::watched::Watched;
@@ -163,14 +164,13 @@ impl<B: Backend> CoordinatorClient<B> {
     }
 
     fn launch(&self) -> oneshot::Receiver<Result<(), CoordinationError>> {
-        let (releases, queue) = ReleaseQueue::new();
-        let shared = Arc::new(Shared {
+        let shared = Arc::new_cyclic(|shared: &Weak<Shared<B>>| Shared {
             backend: Arc::clone(&self.backend),
             replica: self.replica.clone(),
             settings: self.settings.clone(),
             clock: self.clock,
             tickets: Arc::new(TicketMap::default()),
-            releases,
+            releases: Releases::new(shared.clone(), Handle::current()),
             live: Watched::new(Phase::Registering),
             path: Watched::new(PushPath::default()),
             events: self.events.clone(),
@@ -178,7 +178,7 @@ impl<B: Backend> CoordinatorClient<B> {
             sequence: AtomicU64::new(0),
         });
         let (sender, first) = oneshot::channel();
-        let mut tasks = vec![tokio::spawn(giving_up::drain(Arc::clone(&shared), queue))];
+        let mut tasks = Vec::new();
         let keeper = if self.isolated {
             let progress = Arc::new(Progress::default());
             tasks.push(tokio::spawn(Arc::clone(&progress).prove(Arc::clone(&shared))));

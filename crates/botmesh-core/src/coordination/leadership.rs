@@ -4,7 +4,7 @@ use std::sync::Arc;
 use super::error::{CoordinationError, LeadershipLost, LossReason};
 use super::hold::{Grant, Hold};
 use super::key::CoordinationKey;
-use super::release::{Claim, ReleaseQueue};
+use super::release::{Claim, Releases};
 use super::session::SessionLease;
 use crate::id::{Fence, LeaderName};
 
@@ -18,13 +18,13 @@ pub struct Leadership {
 
 impl Leadership {
     /// The leadership that a backend granted to the ticket `sequence` of `session`; given up, it
-    /// is put into `releases`.
+    /// is left to `releases`.
     pub fn granted(
         name: LeaderName,
         session: Arc<SessionLease>,
         sequence: u64,
         grant: &Grant,
-        releases: ReleaseQueue,
+        releases: Releases,
     ) -> Self {
         let claim = Claim::new(CoordinationKey::from(&name), session, sequence, releases);
         Self::from_claim(name, claim, grant)

@@ -1,19 +1,25 @@
-use std::sync::Arc;
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, Weak};
+use std::task::{Context, Poll};
 
-use tokio::sync::{mpsc, oneshot};
+use futures_util::future::BoxFuture;
+use tokio::runtime::Handle;
 
 use super::error::CoordinationError;
 use super::key::CoordinationKey;
 use super::session::SessionLease;
 
-/// Where guards put what they give up. Dropping a guard cannot wait for a backend, so it leaves a
-/// [`Release`] here for the coordinator's task; the queue has no bound, for a release must never
-/// be lost.
-#[derive(Debug, Clone)]
-pub struct ReleaseQueue(mpsc::UnboundedSender<Release>);
+/// Gives up at the backend what guards held.
+pub trait Releaser: fmt::Debug + Send + Sync + 'static {
+    /// Gives up one ticket. Done when the backend has confirmed it, or when its session has ended,
+    /// which frees the key too.
+    fn give_up(self: Arc<Self>, release: Release) -> BoxFuture<'static, ()>;
+}
 
 /// A ticket whose turn, leadership or place in the queue is given up.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Release {
     /// The chat or leadership.
     pub key: CoordinationKey,
@@ -21,22 +27,76 @@ pub struct Release {
     pub session: Arc<SessionLease>,
     /// Its number within the incarnation.
     pub sequence: u64,
-    /// Told when the backend has confirmed; nobody listens after a drop.
-    pub done: Option<oneshot::Sender<()>>,
 }
 
-impl ReleaseQueue {
-    /// A queue and the end from which the coordinator's task drains it.
+/// Where guards leave what they give up. Cheap to clone.
+///
+/// Whoever awaits a release carries it out without another task; what is dropped becomes a task of
+/// the runtime, for dropping cannot wait.
+#[derive(Clone)]
+pub struct Releases {
+    // Guards may outlive the coordinator.
+    releaser: Weak<dyn Releaser>,
+    runtime: Handle,
+}
+
+impl Releases {
+    /// Leaves what is given up to `releaser`, on `runtime` where nobody waits.
     #[must_use]
-    pub fn new() -> (Self, mpsc::UnboundedReceiver<Release>) {
-        let (sender, receiver) = mpsc::unbounded_channel();
-        (Self(sender), receiver)
+    pub const fn new(releaser: Weak<dyn Releaser>, runtime: Handle) -> Self {
+        Self { releaser, runtime }
     }
 
-    /// Puts one release into the queue.
+    /// Gives one ticket up without waiting for it.
     pub fn put(&self, release: Release) {
-        // After the coordinator's task has ended, its session is stopped and nothing is held.
-        let _ = self.0.send(release);
+        // After the coordinator is gone, its session is stopped and nothing is held.
+        if let Some(releaser) = self.releaser.upgrade() {
+            self.runtime.spawn(releaser.give_up(release));
+        }
+    }
+
+    /// Gives one ticket up and waits for it. Dropped meanwhile, it goes on by itself.
+    async fn carry_out(&self, release: Release) -> Result<(), CoordinationError> {
+        let releaser = self.releaser.upgrade().ok_or(CoordinationError::Stopped)?;
+        let rest = Some(releaser.give_up(release));
+        ReleaseInPerson { rest, runtime: &self.runtime }.await;
+        Ok(())
+    }
+
+    pub(super) fn same_as(&self, other: &Self) -> bool {
+        std::ptr::addr_eq(self.releaser.as_ptr(), other.releaser.as_ptr())
+    }
+}
+
+impl fmt::Debug for Releases {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Releases")
+    }
+}
+
+/// A release that its caller waits for; the rest of it is left to the runtime when it is dropped.
+struct ReleaseInPerson<'a> {
+    rest: Option<BoxFuture<'static, ()>>,
+    runtime: &'a Handle,
+}
+
+impl Future for ReleaseInPerson<'_> {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        let polled = self.rest.as_mut().map_or(Poll::Ready(()), |rest| rest.as_mut().poll(context));
+        if polled.is_ready() {
+            self.rest = None;
+        }
+        polled
+    }
+}
+
+impl Drop for ReleaseInPerson<'_> {
+    fn drop(&mut self) {
+        if let Some(rest) = self.rest.take() {
+            self.runtime.spawn(rest);
+        }
     }
 }
 
@@ -46,7 +106,7 @@ pub(super) struct Claim {
     pub(super) key: CoordinationKey,
     pub(super) session: Arc<SessionLease>,
     pub(super) sequence: u64,
-    queue: Option<ReleaseQueue>,
+    releases: Option<Releases>,
 }
 
 impl Claim {
@@ -54,31 +114,33 @@ impl Claim {
         key: CoordinationKey,
         session: Arc<SessionLease>,
         sequence: u64,
-        queue: ReleaseQueue,
+        releases: Releases,
     ) -> Self {
-        Self { key, session, sequence, queue: Some(queue) }
+        Self { key, session, sequence, releases: Some(releases) }
     }
 
-    fn give_up(&mut self, done: Option<oneshot::Sender<()>>) {
-        if let Some(queue) = self.queue.take() {
-            let (key, session) = (self.key.clone(), Arc::clone(&self.session));
-            queue.put(Release { key, session, sequence: self.sequence, done });
-        }
+    fn give_up(&mut self) -> Option<(Releases, Release)> {
+        let releases = self.releases.take()?;
+        let (key, session) = (self.key.clone(), Arc::clone(&self.session));
+        Some((releases, Release { key, session, sequence: self.sequence }))
     }
 
-    pub(super) fn comes_from(&self, queue: &ReleaseQueue) -> bool {
-        self.queue.as_ref().is_some_and(|own| own.0.same_channel(&queue.0))
+    pub(super) fn comes_from(&self, releases: &Releases) -> bool {
+        self.releases.as_ref().is_some_and(|own| own.same_as(releases))
     }
 
     pub(super) async fn release(mut self) -> Result<(), CoordinationError> {
-        let (sender, done) = oneshot::channel();
-        self.give_up(Some(sender));
-        done.await.map_err(|_| CoordinationError::Stopped)
+        match self.give_up() {
+            Some((releases, release)) => releases.carry_out(release).await,
+            None => Ok(()),
+        }
     }
 }
 
 impl Drop for Claim {
     fn drop(&mut self) {
-        self.give_up(None);
+        if let Some((releases, release)) = self.give_up() {
+            releases.put(release);
+        }
     }
 }

@@ -3,7 +3,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::key::CoordinationKey;
-use super::release::{Claim, ReleaseQueue};
+use super::release::{Claim, Releases};
 use super::session::SessionLease;
 use crate::id::ChatKey;
 
@@ -17,12 +17,12 @@ pub struct Ticket {
 }
 
 impl Ticket {
-    /// A ticket that a coordinator reserved under `session`; dropped, it is put into `releases`.
+    /// A ticket that a coordinator reserved under `session`; dropped, it is left to `releases`.
     pub fn new(
         chat: ChatKey,
         session: Arc<SessionLease>,
         sequence: u64,
-        releases: ReleaseQueue,
+        releases: Releases,
     ) -> Self {
         let claim = Claim::new(CoordinationKey::from(&chat), session, sequence, releases);
         Self { chat, claim }

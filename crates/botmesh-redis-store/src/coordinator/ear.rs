@@ -1,5 +1,6 @@
 //! Receives the wake-ups of one incarnation.
 
+use std::collections::HashSet;
 use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -7,7 +8,7 @@ use std::time::Duration;
 use botmesh_core::coordination::client::PushSink;
 use botmesh_core::id::IncarnationId;
 use futures_util::future::try_join_all;
-use redis::{PushInfo, PushKind, Value};
+use redis::{PushInfo, PushKind};
 use tokio::runtime::Handle;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::oneshot;
@@ -16,6 +17,7 @@ use tokio::task::JoinHandle;
 use super::wire::read_wakeup;
 use crate::error::Fault;
 use crate::link::{Link, Open};
+use crate::pushes::Listener;
 use crate::servers::Connection;
 
 /// The shortest and the longest pause before listening is tried again.
@@ -37,7 +39,8 @@ impl Ear {
         sink: PushSink,
     ) -> Result<(), Fault> {
         let (sender, begun) = oneshot::channel();
-        let listening = Listening { link, channels, incarnation, sink };
+        link.listening().set(waking(&channels, incarnation, sink.clone()));
+        let listening = Listening { link, channels, sink };
         let task = runtime.spawn(listening.run(sender));
         self.replace(Some(task));
         // Without an answer the runtime has stopped.
@@ -65,8 +68,21 @@ impl Drop for Ear {
 struct Listening {
     link: Arc<Link>,
     channels: Vec<String>,
-    incarnation: IncarnationId,
     sink: PushSink,
+}
+
+/// Wakes within the task of the connection, so that no other task is between a push and whoever
+/// waits for it.
+fn waking(channels: &[String], incarnation: IncarnationId, sink: PushSink) -> Listener {
+    let channels: HashSet<Vec<u8>> = channels.iter().map(|name| name.as_bytes().to_vec()).collect();
+    Arc::new(move |channel, text| {
+        // An old connection may still bring what was meant for an incarnation before.
+        if channels.contains(channel)
+            && let Some(wakeup) = read_wakeup(text, &incarnation)
+        {
+            sink.wake(wakeup);
+        }
+    })
 }
 
 impl Listening {
@@ -123,7 +139,7 @@ impl Listening {
                 }
             };
             tokio::select! {
-                message = messages.recv() => match message.map(|message| self.take(message, open)) {
+                message = messages.recv() => match message.map(|message| take(&message, open)) {
                     Some(ControlFlow::Continue(heard)) => subscribed &= heard,
                     Some(ControlFlow::Break(())) | None => {
                         self.link.discard(open.generation);
@@ -135,28 +151,20 @@ impl Listening {
             }
         }
     }
+}
 
-    /// Takes one message. Breaks when the connection has ended; answers whether all channels are
-    /// still subscribed.
-    fn take(&self, message: PushInfo, open: &Open) -> ControlFlow<(), bool> {
-        match message.kind {
-            PushKind::Message | PushKind::SMessage => {
-                if let Some(Value::BulkString(payload)) = message.data.get(1)
-                    && let Some(wakeup) = read_wakeup(payload, &self.incarnation)
-                {
-                    self.sink.wake(wakeup);
-                }
-                ControlFlow::Continue(true)
-            }
-            // One node of a cluster is away, or gave a slot away.
-            PushKind::Disconnection | PushKind::SUnsubscribe
-                if matches!(open.connection, Connection::Cluster(_)) =>
-            {
-                ControlFlow::Continue(false)
-            }
-            PushKind::Disconnection => ControlFlow::Break(()),
-            _ => ControlFlow::Continue(true),
+/// Takes what the driver says of the connection. Breaks when the connection has ended; answers whether all channels are
+/// still subscribed.
+fn take(message: &PushInfo, open: &Open) -> ControlFlow<(), bool> {
+    match message.kind {
+        // One node of a cluster is away, or gave a slot away.
+        PushKind::Disconnection | PushKind::SUnsubscribe
+            if matches!(open.connection, Connection::Cluster(_)) =>
+        {
+            ControlFlow::Continue(false)
         }
+        PushKind::Disconnection => ControlFlow::Break(()),
+        _ => ControlFlow::Continue(true),
     }
 }
 

@@ -15,30 +15,24 @@ pub(super) struct Scripts {
 macro_rules! scripts {
     ($clock:literal) => {
         Scripts {
-            register: scripts!(@session $clock "../script/coordination/register.lua"),
-            heartbeat: scripts!(@session $clock "../script/coordination/heartbeat.lua"),
-            stop: scripts!(@session $clock "../script/coordination/stop.lua"),
-            ask: scripts!(@turn $clock "../script/coordination/ask.lua"),
-            release: scripts!(@turn $clock "../script/coordination/release.lua"),
-            touch: scripts!(@turn $clock "../script/coordination/touch.lua"),
+            register: scripts!(of $clock "../numbers.lua" "read.lua" "sessions.lua" "register.lua"),
+            heartbeat: scripts!(of $clock "../numbers.lua" "read.lua" "sessions.lua" "heartbeat.lua"),
+            stop: scripts!(of $clock "../numbers.lua" "read.lua" "sessions.lua" "stop.lua"),
+            ask: scripts!(of $clock "../numbers.lua" "read.lua" "record.lua" "ask_free.lua" "sessions.lua" "turn.lua" "ask.lua"),
+            release: scripts!(of "record.lua" "release_free.lua" $clock "../numbers.lua" "read.lua" "sessions.lua" "turn.lua" "release.lua"),
+            touch: scripts!(of $clock "../numbers.lua" "read.lua" "record.lua" "sessions.lua" "turn.lua" "touch.lua"),
         }
     };
-    (@session $clock:literal $($file:literal)+) => {
+    (of $($file:literal)+) => {
         Script::new(concat!(
             "#!lua\n",
-            include_str!($clock),
-            include_str!("../script/numbers.lua"),
-            include_str!("../script/coordination/sessions.lua"),
-            $(include_str!($file)),+
+            $(include_str!(concat!("../script/coordination/", $file))),+
         ))
-    };
-    (@turn $clock:literal $file:literal) => {
-        scripts!(@session $clock "../script/coordination/turn.lua" $file)
     };
 }
 
-pub(super) static SCRIPTS: Scripts = scripts!("../script/clock.lua");
+pub(super) static SCRIPTS: Scripts = scripts!("../clock.lua");
 
 /// Told the time by their last argument.
 #[cfg(test)]
-pub(super) static SCRIPTS_WITH_A_TOLD_CLOCK: Scripts = scripts!("../script/told_clock.lua");
+pub(super) static SCRIPTS_WITH_A_TOLD_CLOCK: Scripts = scripts!("../told_clock.lua");

@@ -1,2 +1,3 @@
 -- For tests: the time is told.
-local now = tonumber(ARGV[#ARGV])
+local stamp = ARGV[#ARGV]
+local now = tonumber(stamp)

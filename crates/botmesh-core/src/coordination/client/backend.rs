@@ -6,7 +6,7 @@ use thiserror::Error;
 
 use super::tickets::{Delivery, TicketMap};
 use crate::coordination::transition::{Operation, Reply, Wakeup};
-use crate::coordination::{Release, ReleaseQueue};
+use crate::coordination::{Release, Releases};
 use crate::error::BoxError;
 use crate::id::IncarnationId;
 use crate::watched::Watched;
@@ -84,7 +84,7 @@ pub(super) struct PushPath {
 #[derive(Clone, Debug)]
 pub struct PushSink {
     pub(super) tickets: Arc<TicketMap>,
-    pub(super) releases: ReleaseQueue,
+    pub(super) releases: Releases,
     pub(super) path: Watched<PushPath>,
 }
 
@@ -94,7 +94,7 @@ impl PushSink {
     pub fn wake(&self, wakeup: Wakeup) {
         let Wakeup { ticket, key, grant } = wakeup;
         if let Delivery::Unclaimed(session) = self.tickets.grant(&ticket, grant) {
-            let release = Release { key, session, sequence: ticket.sequence, done: None };
+            let release = Release { key, session, sequence: ticket.sequence };
             self.releases.put(release);
         }
     }

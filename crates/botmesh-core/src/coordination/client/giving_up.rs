@@ -1,40 +1,26 @@
-//! Drains the queue of guards that were dropped or released, and repeats what fails.
+//! Gives up what guards held, and repeats what fails.
 
 use std::sync::Arc;
 
-use tokio::sync::mpsc;
-use tokio::task::JoinSet;
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
 
 use super::backend::{Backend, BackendError};
 use super::shared::{Phase, Shared};
 use super::tickets::Closed;
 use crate::coordination::transition::{Operation, Reply, TicketId, Wakeup};
-use crate::coordination::{CoordinatorEvent, LossReason, Release, SessionLease};
+use crate::coordination::{CoordinatorEvent, LossReason, Release, Releaser, SessionLease};
 
-/// Runs until the last guard and the coordinator itself are gone.
-pub(super) async fn drain<B: Backend>(
-    shared: Arc<Shared<B>>,
-    mut queue: mpsc::UnboundedReceiver<Release>,
-) {
-    let mut running = JoinSet::new();
-    loop {
-        tokio::select! {
-            release = queue.recv() => match release {
-                Some(release) => {
-                    let shared = Arc::clone(&shared);
-                    running.spawn(async move { give_up(&shared, release).await });
-                }
-                None => break,
-            },
-            Some(_) = running.join_next() => {}
-        }
+impl<B: Backend> Releaser for Shared<B> {
+    fn give_up(self: Arc<Self>, release: Release) -> BoxFuture<'static, ()> {
+        async move { give_up(&self, release).await }.boxed()
     }
 }
 
 /// Gives up one ticket. A failed attempt is repeated until the session ends, which releases the
 /// ticket at the backend too.
-pub(super) async fn give_up<B: Backend>(shared: &Shared<B>, release: Release) {
-    let Release { key, session, sequence, done } = release;
+async fn give_up<B: Backend>(shared: &Shared<B>, release: Release) {
+    let Release { key, session, sequence } = release;
     let closed = shared.tickets.close(sequence);
     if let Some(Closed { held: true, key, .. }) = &closed
         && let Some(name) = key.leader()
@@ -66,10 +52,6 @@ pub(super) async fn give_up<B: Backend>(shared: &Shared<B>, release: Release) {
             () = tokio::time::sleep(backoff.step()) => {}
             _ = session.ended() => break,
         }
-    }
-    if let Some(done) = done {
-        // Nobody waits any more if the future of the release was dropped.
-        let _ = done.send(());
     }
 }
 

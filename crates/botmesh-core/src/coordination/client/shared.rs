@@ -10,7 +10,7 @@ use super::tickets::TicketMap;
 use crate::coordination::transition::{Operation, Reply, TicketId};
 use crate::coordination::{
     CoordinationError, CoordinationKey, CoordinatorEvent, CoordinatorSettings, LeaseClock,
-    LeaseMoment, LossReason, ReleaseQueue, SessionLease,
+    LeaseMoment, LossReason, Releases, SessionLease,
 };
 use crate::id::ReplicaId;
 use crate::watched::Watched;
@@ -23,7 +23,7 @@ pub(super) struct Shared<B> {
     pub(super) settings: CoordinatorSettings,
     pub(super) clock: LeaseClock,
     pub(super) tickets: Arc<TicketMap>,
-    pub(super) releases: ReleaseQueue,
+    pub(super) releases: Releases,
     /// The session that lives; none while one is being registered, and after the stop.
     pub(super) live: Watched<Phase>,
     pub(super) path: Watched<PushPath>,
@@ -109,6 +109,11 @@ impl<B: Backend> Shared<B> {
 
     /// The session that lives, waiting for one until `deadline`.
     pub(super) async fn session(&self, deadline: Instant) -> Result<Arc<Live>, CoordinationError> {
+        if let Phase::Live(live) = self.live.get()
+            && live.lease.loss().is_none()
+        {
+            return Ok(live);
+        }
         let mut live = self.live.watch();
         let found = async {
             loop {

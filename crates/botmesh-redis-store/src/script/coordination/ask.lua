@@ -16,16 +16,12 @@ if holder == ticket then
   return granted()
 end
 local grace = math.max(0, grace_until - now)
-local waiting = 0
-if waits then
-  waiting = redis.call('LLEN', KEYS[3])
-end
-if holder == '' and waiting == 0 then
+if holder == '' and (kept == '0' or redis.call('EXISTS', KEYS[3]) == 0) then
+  kept = '0'
   if how == 'P' then
     return { 11 }
   end
   if grace == 0 then
-    waits = false
     grant(ticket)
     keep(ARGV[5])
     return granted()
@@ -36,27 +32,36 @@ if holder == '' and waiting == 0 then
 end
 
 -- Makes sure that the ticket waits, unless it only attempts.
-local place = waiting
+local place = 0
+-- Whether nothing needs to be written, unless a change follows.
+local unchanged = false
 if how ~= 'A' then
-  place = waiting > 0 and redis.call('LPOS', KEYS[3], ticket)
+  place = kept ~= '0' and redis.call('LPOS', KEYS[3], ticket)
   if not place then
     if how == 'P' then
       return { 11 }
     end
-    if waiting >= tonumber(ARGV[11]) then
-      return { 10, waiting }
-    end
-    if not waits then
+    if not turn then
       -- What an expired record may have left.
       redis.call('DEL', KEYS[3])
     end
     place = redis.call('RPUSH', KEYS[3], ticket) - 1
-    waits = true
+    if place >= tonumber(ARGV[11]) then
+      redis.call('RPOP', KEYS[3])
+      return { 10, place }
+    end
+    if place == 0 then
+      keep_queue(ARGV[5])
+    else
+      unchanged = not is_queue_stale(ARGV[5])
+    end
   end
 end
 
 local function wait(remaining)
-  keep(ARGV[5])
+  if not unchanged then
+    keep(ARGV[5])
+  end
   if how == 'A' then
     return { 9, remaining }
   end
@@ -78,6 +83,7 @@ if holder ~= '' then
   end
   vacate()
 end
+unchanged = false
 local following, lease = next_ticket()
 if following and following ~= ticket then
   grant(following)

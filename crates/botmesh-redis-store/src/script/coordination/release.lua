@@ -1,7 +1,7 @@
 -- ARGV: 9 how many milliseconds a free record lasts. Answers 14 released, with the grant to a
 -- ticket of the same incarnation if that was next, 15 cancelled or 16 not the holder.
 if holder ~= ARGV[4] then
-  if waits and redis.call('LREM', KEYS[3], 0, ARGV[4]) > 0 then
+  if kept ~= '0' and redis.call('LREM', KEYS[3], 0, ARGV[4]) > 0 then
     return { 15 }
   end
   return { 16 }

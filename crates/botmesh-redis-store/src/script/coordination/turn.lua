@@ -1,24 +1,21 @@
--- What the scripts about one key share. KEYS: 2 turn, 3 queue. ARGV: 4 the caller's ticket, 5 how
--- many milliseconds a held record lasts, 6 key, 7 what channels begin with, 8 PUBLISH or SPUBLISH.
---
--- A turn is `fence|previous fence|1 if tickets may wait|holder`, a NUL, and the previous holder. A
--- ticket is `sequence/incarnation`. The queue is a list of tickets, the next one first.
-local fence, previous_fence, waits, holder, previous = '0', '', false, '', ''
-local turn = redis.call('GET', KEYS[2])
-if turn then
-  local flag
-  fence, previous_fence, flag, holder, previous =
-    string.match(turn, '^(%d+)|(%d*)|(%d)|([^%z]*)%z(.*)$')
-  waits = flag == '1'
+-- How the scripts about one key change its record.
+
+local function is_queue_stale(milliseconds)
+  return kept ~= '0' and now - kept > milliseconds * 500
+end
+
+local function keep_queue(milliseconds)
+  redis.call('PEXPIRE', KEYS[3], milliseconds)
+  kept = stamp
 end
 
 local function keep(milliseconds)
-  redis.call('SET', KEYS[2],
-    fence .. '|' .. previous_fence .. '|' .. (waits and '1' or '0') .. '|' .. holder .. '\0' .. previous,
-    'PX', milliseconds)
-  if waits then
-    redis.call('PEXPIRE', KEYS[3], milliseconds)
+  if is_queue_stale(milliseconds) then
+    keep_queue(milliseconds)
   end
+  redis.call('SET', KEYS[2],
+    fence .. '|' .. previous_fence .. '|' .. kept .. '|' .. holder .. '\0' .. previous,
+    'PX', milliseconds)
 end
 
 local function incarnation_of(ticket)
@@ -30,22 +27,22 @@ local function vacate()
 end
 
 local function grant(ticket)
-  fence, holder = text(math.max(fence + 1, now, floor + 1)), ticket
+  local least = math.max(fence + 1, floor + 1)
+  fence, holder = now >= least and stamp or text(least), ticket
 end
 
 -- Takes the next ticket whose session may live, with its lease, and skips those of the dead.
 local popped = 0
 local function next_ticket()
-  while waits do
+  while kept ~= '0' do
     local ticket = redis.call('LPOP', KEYS[3])
     if not ticket then
-      waits = false
+      kept = '0'
       return nil
     end
     popped = popped + 1
     local remaining, lease = judge(incarnation_of(ticket))
     if remaining then
-      waits = redis.call('EXISTS', KEYS[3]) == 1
       return ticket, lease
     end
   end
