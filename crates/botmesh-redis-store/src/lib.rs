@@ -15,6 +15,7 @@ mod script;
 mod server;
 mod servers;
 mod store;
+mod words;
 
 pub use builder::RedisStoreBuilder;
 pub use coordinator::{RedisCoordinator, RedisCoordinatorBuilder};

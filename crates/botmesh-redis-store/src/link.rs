@@ -18,6 +18,7 @@ use crate::pushes::{Listening, Pushes};
 use crate::script::Script;
 use crate::server::run_of;
 use crate::servers::{Connection, Servers};
+use crate::words::Words;
 
 /// How long a connection to a cluster is kept at least.
 const RESPITE: Duration = Duration::from_secs(1);
@@ -137,6 +138,15 @@ impl Link {
 
     /// The connection, opened if there is none.
     pub(crate) async fn connection(&self) -> Result<Open, Fault> {
+        let open = self.state().open.clone();
+        match open {
+            Some(open) => Ok(open),
+            // Rare, and its state is large.
+            None => Box::pin(self.opened()).await,
+        }
+    }
+
+    async fn opened(&self) -> Result<Open, Fault> {
         let opening = {
             let mut state = self.state();
             if let Some(open) = &state.open {
@@ -219,32 +229,29 @@ impl Link {
         arguments: &[&[u8]],
     ) -> Result<Value, Fault> {
         let open = self.connection().await?;
-        self.evaluate_on(&open, script, keys, arguments).await
+        let (keys, arguments) = (|| keys.iter().copied(), || arguments.iter().copied());
+        match self.run_on(&open, &script.by_digest(keys(), arguments())).await {
+            Err(fault) if fault.is_unknown_script() => {
+                self.run_on(&open, &script.by_text(keys(), arguments())).await
+            }
+            answered => answered,
+        }
     }
 
     /// As `evaluate`; the first argument is the run of the server that executes it.
     pub(crate) async fn evaluate_identified(
         &self,
         script: &Script,
-        keys: &[&str],
-        arguments: &[&[u8]],
+        keys: &[String],
+        arguments: &Words,
     ) -> Result<Value, Fault> {
         let open = self.connection().await?;
-        let run: &[u8] = open.run.as_bytes();
-        let arguments: Vec<&[u8]> = std::iter::once(run).chain(arguments.iter().copied()).collect();
-        self.evaluate_on(&open, script, keys, &arguments).await
-    }
-
-    async fn evaluate_on(
-        &self,
-        open: &Open,
-        script: &Script,
-        keys: &[&str],
-        arguments: &[&[u8]],
-    ) -> Result<Value, Fault> {
-        match self.run_on(open, &script.by_digest(keys, arguments)).await {
+        let keys = || keys.iter().map(String::as_str);
+        let run = open.run.as_bytes();
+        let arguments = || std::iter::once(run).chain(arguments.iter().map(str::as_bytes));
+        match self.run_on(&open, &script.by_digest(keys(), arguments())).await {
             Err(fault) if fault.is_unknown_script() => {
-                self.run_on(open, &script.by_text(keys, arguments)).await
+                self.run_on(&open, &script.by_text(keys(), arguments())).await
             }
             answered => answered,
         }

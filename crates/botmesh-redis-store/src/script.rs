@@ -21,24 +21,41 @@ impl Script {
     }
 
     /// The call by digest.
-    pub(crate) fn by_digest(&self, keys: &[&str], arguments: &[&[u8]]) -> Cmd {
+    pub(crate) fn by_digest<'a>(
+        &self,
+        keys: impl ExactSizeIterator<Item = &'a str>,
+        arguments: impl Iterator<Item = &'a [u8]>,
+    ) -> Cmd {
         call("EVALSHA", self.digest(), keys, arguments)
     }
 
     /// The call by text, which also makes the digest known.
-    pub(crate) fn by_text(&self, keys: &[&str], arguments: &[&[u8]]) -> Cmd {
+    pub(crate) fn by_text<'a>(
+        &self,
+        keys: impl ExactSizeIterator<Item = &'a str>,
+        arguments: impl Iterator<Item = &'a [u8]>,
+    ) -> Cmd {
         call("EVAL", self.code, keys, arguments)
     }
 }
 
-fn call(command: &str, script: &str, keys: &[&str], arguments: &[&[u8]]) -> Cmd {
-    let mut call = redis::cmd(command);
-    call.arg(script).arg(keys.len());
+/// Enough for most calls, so that their text is allocated once.
+const WORDS: usize = 20;
+const BYTES: usize = 512;
+
+fn call<'a>(
+    command: &str,
+    script: &str,
+    keys: impl ExactSizeIterator<Item = &'a str>,
+    arguments: impl Iterator<Item = &'a [u8]>,
+) -> Cmd {
+    let mut call = Cmd::with_capacity(WORDS, BYTES);
+    call.arg(command).arg(script).arg(keys.len());
     for key in keys {
-        call.arg(*key);
+        call.arg(key);
     }
     for argument in arguments {
-        call.arg(*argument);
+        call.arg(argument);
     }
     call
 }

@@ -72,11 +72,11 @@ impl RedisBackend {
             (Some(keys), Layout::Cluster) => {
                 if let Some((key, ticket)) = asks(operation) {
                     let bucket = usize::from(self.space.bucket(key.as_str()));
-                    self.enter(&ticket.incarnation, bucket, link).await?;
+                    Box::pin(self.enter(&ticket.incarnation, bucket, link)).await?;
                 }
                 self.call(link, &call, keys).await
             }
-            (None, Layout::Cluster) => self.everywhere(operation, link, &call).await,
+            (None, Layout::Cluster) => Box::pin(self.everywhere(operation, link, &call)).await,
         }?;
         self.has_worked.store(true, Ordering::Relaxed);
         Ok(reply)
@@ -89,9 +89,7 @@ impl RedisBackend {
         call: &Call,
         keys: &[String],
     ) -> Result<Reply, BackendError> {
-        let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
-        let arguments: Vec<&[u8]> = call.arguments.iter().map(String::as_bytes).collect();
-        let answer = link.evaluate_identified(call.script, &keys, &arguments).await;
+        let answer = link.evaluate_identified(call.script, keys, &call.arguments).await;
         let answer = answer.map_err(|fault| self.explain(fault))?;
         decode(answer).map_err(|error| BackendError::Unknown(Box::new(error)))
     }

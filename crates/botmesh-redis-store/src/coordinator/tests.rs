@@ -262,8 +262,8 @@ impl Pair {
         };
         let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
         let told = self.now.to_string();
-        let arguments = std::iter::once(&run).chain(&call.arguments).chain([&told]);
-        let arguments: Vec<&[u8]> = arguments.map(String::as_bytes).collect();
+        let arguments = std::iter::once(run.as_str()).chain(call.arguments.iter()).chain([&*told]);
+        let arguments: Vec<&[u8]> = arguments.map(str::as_bytes).collect();
         let answer = self.link.evaluate(call.script, &keys, &arguments).await;
         let found = decode(answer.expect("the script fails")).unwrap();
         prop_assert_eq!(&found, &wanted.reply, "the answer to {:?}", operation);

@@ -13,6 +13,11 @@ use crate::error::corrupt;
 use crate::keys::{Keyspace, Layout};
 use crate::reply;
 use crate::script::Script;
+use crate::words::Words;
+
+/// Enough for most calls.
+const ARGUMENTS: usize = 12;
+const BYTES: usize = 256;
 
 const REPLY: &str = "an answer of a coordination script";
 
@@ -22,7 +27,7 @@ pub(super) struct Call {
     pub(super) script: &'static Script,
     /// None for operations on sessions: these are for each bucket.
     pub(super) keys: Option<[String; 3]>,
-    pub(super) arguments: Vec<String>,
+    pub(super) arguments: Words,
 }
 
 /// The call that executes an operation.
@@ -32,62 +37,68 @@ pub(super) fn encode(
     limits: &Limits,
     scripts: &'static Scripts,
 ) -> Option<Call> {
-    let grace = micros(limits.grace);
-    let session = |script, incarnation: &IncarnationId, rest: Vec<String>| {
-        let first = [grace.clone(), incarnation.as_str().to_owned()];
-        Some(Call { script, keys: None, arguments: first.into_iter().chain(rest).collect() })
+    let begin = |incarnation: &IncarnationId| {
+        let mut arguments = Words::with_capacity(ARGUMENTS, BYTES);
+        arguments.push_display(limits.grace.as_micros());
+        arguments.push(incarnation.as_str());
+        arguments
     };
-    let turn = |script, key: &CoordinationKey, ticket: &TicketId, rest: Vec<String>| {
-        let publish = match space.layout() {
+    let session = |script, incarnation: &IncarnationId, times: &[u128]| {
+        let mut arguments = begin(incarnation);
+        times.iter().for_each(|time| arguments.push_display(time));
+        Some(Call { script, keys: None, arguments })
+    };
+    let turn = |key: &CoordinationKey, ticket: &TicketId| {
+        let mut arguments = begin(&ticket.incarnation);
+        arguments.push_display(format_args!("{}/{}", ticket.sequence, ticket.incarnation.as_str()));
+        arguments.push_display(millis(limits.held));
+        arguments.push(key.as_str());
+        arguments.push(&space.channels_of(key.as_str()));
+        arguments.push(match space.layout() {
             Layout::Single => "PUBLISH",
             Layout::Cluster => "SPUBLISH",
-        };
-        let first = [
-            grace.clone(),
-            ticket.incarnation.as_str().to_owned(),
-            write_ticket(ticket),
-            millis(limits.held),
-            key.as_str().to_owned(),
-            space.channels_of(key.as_str()),
-            publish.to_owned(),
-        ];
-        let arguments = first.into_iter().chain(rest).collect();
-        Some(Call { script, keys: Some(space.turn(key.as_str())), arguments })
+        });
+        (Some(space.turn(key.as_str())), arguments)
     };
-    let ask = |key, ticket, how: &str, epoch: u32| {
-        let rest = vec![how.to_owned(), epoch.to_string(), limits.max_queue.to_string()];
-        turn(&scripts.ask, key, ticket, rest)
+    let ask = |key, ticket, how, epoch: u32| {
+        let (keys, mut arguments) = turn(key, ticket);
+        arguments.push(how);
+        arguments.push_display(epoch);
+        arguments.push_display(limits.max_queue);
+        Some(Call { script: &scripts.ask, keys, arguments })
     };
     match operation {
         Operation::Register { incarnation, lease } => {
-            session(&scripts.register, incarnation, vec![micros(*lease)])
+            session(&scripts.register, incarnation, &[lease.as_micros()])
         }
         Operation::Heartbeat { incarnation, epoch, age } => {
-            session(&scripts.heartbeat, incarnation, vec![epoch.to_string(), micros(*age)])
+            session(&scripts.heartbeat, incarnation, &[u128::from(*epoch), age.as_micros()])
         }
-        Operation::Stop { incarnation } => session(&scripts.stop, incarnation, vec![]),
+        Operation::Stop { incarnation } => session(&scripts.stop, incarnation, &[]),
         Operation::Reserve { key, ticket, epoch } => ask(key, ticket, "R", *epoch),
         Operation::Attempt { key, ticket, epoch } => ask(key, ticket, "A", *epoch),
         Operation::Poll { key, ticket } => ask(key, ticket, "P", 0),
         Operation::Release { key, ticket } => {
-            turn(&scripts.release, key, ticket, vec![millis(limits.idle)])
+            let (keys, mut arguments) = turn(key, ticket);
+            arguments.push_display(millis(limits.idle));
+            Some(Call { script: &scripts.release, keys, arguments })
         }
-        Operation::Touch { key, ticket } => turn(&scripts.touch, key, ticket, vec![]),
+        Operation::Touch { key, ticket } => {
+            let (keys, arguments) = turn(key, ticket);
+            Some(Call { script: &scripts.touch, keys, arguments })
+        }
         _ => None,
     }
 }
 
 /// A ticket as the scripts keep it.
+#[cfg(test)]
 pub(super) fn write_ticket(ticket: &TicketId) -> String {
     format!("{}/{}", ticket.sequence, ticket.incarnation.as_str())
 }
 
-fn micros(time: Duration) -> String {
-    time.as_micros().to_string()
-}
-
-fn millis(time: Duration) -> String {
-    time.as_millis().max(1).to_string()
+fn millis(time: Duration) -> u128 {
+    time.as_millis().max(1)
 }
 
 /// Reads what a script answered.

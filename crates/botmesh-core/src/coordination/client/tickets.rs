@@ -83,6 +83,23 @@ pub(super) struct Open {
     pub(super) held: bool,
 }
 
+impl Slot {
+    fn settled(&mut self) -> Option<Settled> {
+        match std::mem::replace(&mut self.state, State::Held) {
+            State::Granted(grant) => Some(Settled::Granted(grant)),
+            State::Held => Some(Settled::Lost(LossReason::Ended)),
+            State::Waiting => {
+                self.state = State::Waiting;
+                None
+            }
+            State::Lost(reason) => {
+                self.state = State::Lost(reason);
+                Some(Settled::Lost(reason))
+            }
+        }
+    }
+}
+
 impl TicketMap {
     /// Notes the session for which wake-ups may come.
     pub(super) fn expect(&self, session: Arc<SessionLease>) {
@@ -193,25 +210,26 @@ impl TicketMap {
         lost
     }
 
+    /// What has become of a ticket, if it does not wait any more. Takes the grant.
+    pub(super) fn settled(&self, sequence: u64) -> Option<Settled> {
+        match self.0.lock().slots.get_mut(&sequence) {
+            Some(slot) => slot.settled(),
+            None => Some(Settled::Lost(LossReason::Ended)),
+        }
+    }
+
     /// Waits until a ticket is granted, which takes the grant, or lost.
     pub(super) fn poll_settled(&self, sequence: u64, context: &mut Context<'_>) -> Poll<Settled> {
         let mut tickets = self.0.lock();
         let Some(slot) = tickets.slots.get_mut(&sequence) else {
             return Poll::Ready(Settled::Lost(LossReason::Ended));
         };
-        match &slot.state {
-            State::Waiting => {
+        match slot.settled() {
+            Some(settled) => Poll::Ready(settled),
+            None => {
                 slot.waker = Some(context.waker().clone());
                 Poll::Pending
             }
-            State::Granted(_) => {
-                let State::Granted(grant) = std::mem::replace(&mut slot.state, State::Held) else {
-                    return Poll::Pending;
-                };
-                Poll::Ready(Settled::Granted(grant))
-            }
-            State::Held => Poll::Ready(Settled::Lost(LossReason::Ended)),
-            State::Lost(reason) => Poll::Ready(Settled::Lost(*reason)),
         }
     }
 

@@ -29,7 +29,21 @@ impl<B: Backend> Shared<B> {
         sequence: u64,
         wait: Option<Duration>,
     ) -> Result<Grant, CoordinationError> {
-        let lost = |reason| CoordinationError::LeaseLost { key: key.clone(), reason };
+        // A free key is granted with the answer to the reservation.
+        match self.tickets.settled(sequence) {
+            Some(settled) => self.settle(session, key, settled),
+            // The state of waiting is large, and most tickets have no use for it.
+            None => Box::pin(self.wait_long(session, key, sequence, wait)).await,
+        }
+    }
+
+    async fn wait_long(
+        &self,
+        session: &SessionLease,
+        key: &CoordinationKey,
+        sequence: u64,
+        wait: Option<Duration>,
+    ) -> Result<Grant, CoordinationError> {
         let settled = poll_fn(|context| self.tickets.poll_settled(sequence, context));
         let settled = async {
             tokio::select! {
@@ -48,6 +62,15 @@ impl<B: Backend> Shared<B> {
                 }
             },
         };
+        self.settle(session, key, settled)
+    }
+
+    fn settle(
+        &self,
+        session: &SessionLease,
+        key: &CoordinationKey,
+        settled: Settled,
+    ) -> Result<Grant, CoordinationError> {
         match (settled, session.loss()) {
             (Settled::Granted(grant), None) => Ok(grant),
             // A grant that comes after the deadline is worth nothing: others may take the key.
@@ -55,7 +78,10 @@ impl<B: Backend> Shared<B> {
                 Err(CoordinationError::Stopped)
             }
             // Whoever lets a lease expire is presumed dead, and the ticket is or will be skipped.
-            (Settled::Lost(_) | Settled::Granted(_), _) => Err(lost(LossReason::Superseded)),
+            (Settled::Lost(_) | Settled::Granted(_), _) => {
+                let reason = LossReason::Superseded;
+                Err(CoordinationError::LeaseLost { key: key.clone(), reason })
+            }
         }
     }
 
