@@ -19,6 +19,10 @@ const PLACEHOLDER: &str = "placeholder";
 const FIRST_SEQUENCE: u64 = 1 << 40;
 /// So many messages are sent before an answer is read; twice as many are under way.
 const BATCH: u64 = 64;
+/// Granted or queued.
+const RESERVED: &[i64] = &[7, 8];
+/// Released, perhaps to the next in line.
+const RELEASED: &[i64] = &[14];
 
 /// The calls of a coordinator for one message, as the server received them.
 #[derive(Debug, Clone)]
@@ -64,39 +68,44 @@ impl Calls {
     }
 
     /// Takes and releases the turns of `messages` messages, one chat after the other, and returns
-    /// how long it took. Blocks.
-    pub(super) fn run(&self, chats: u64, messages: u64) -> Result<Duration> {
+    /// how long it took. With `ahead`, so many reservations are sent before their releases: where
+    /// chats are fewer, messages wait for each other as those of the replicas do. Blocks.
+    pub(super) fn run(&self, chats: u64, messages: u64, ahead: u64) -> Result<Duration> {
         let stream = TcpStream::connect((Ipv4Addr::LOCALHOST, self.port))?;
         stream.set_nodelay(true)?;
         let mut answers = BufReader::new(stream.try_clone()?);
         let mut parser = redis::Parser::new();
         let suffix = format!("/{}", self.incarnation);
         let begun = Instant::now();
+        let steps = messages + ahead;
+        let calls = |step: u64| {
+            let reserve = (step < messages).then_some((&self.reserve, step, RESERVED));
+            let release = step.checked_sub(ahead).map(|step| (&self.release, step, RELEASED));
+            reserve.into_iter().chain(release)
+        };
         let (mut sent, mut answered) = (0, 0);
         let mut buffer = Vec::new();
-        while answered < messages {
-            while sent < messages && sent - answered < 2 * BATCH {
+        while answered < steps {
+            while sent < steps && sent - answered < 2 * BATCH {
                 buffer.clear();
-                let end = messages.min(sent + BATCH);
-                for message in sent..end {
+                let end = steps.min(sent + BATCH);
+                for (call, message, _) in (sent..end).flat_map(calls) {
                     let chat = (1_000_000_000 + message % chats).to_string();
                     let ticket = format!("{}{suffix}", FIRST_SEQUENCE + message);
-                    for call in [&self.reserve, &self.release] {
-                        write_call(&mut buffer, call, &chat, &ticket, &suffix)?;
-                    }
+                    write_call(&mut buffer, call, &chat, &ticket, &suffix)?;
                 }
                 (&stream).write_all(&buffer)?;
                 sent = end;
             }
-            for _ in answered..messages.min(answered + BATCH) {
-                for code in [7, 14] {
-                    match parser.parse_value(&mut answers)? {
-                        Value::Array(parts) if parts.first() == Some(&Value::Int(code)) => {}
-                        other => bail!("a script answered {other:?} instead of {code}"),
-                    }
+            let end = steps.min(answered + BATCH);
+            for (_, _, wanted) in (answered..end).flat_map(calls) {
+                match parser.parse_value(&mut answers)? {
+                    Value::Array(parts) if matches!(parts.first(), Some(Value::Int(code)) if wanted.contains(code)) =>
+                        {}
+                    other => bail!("a script answered {other:?} instead of {wanted:?}"),
                 }
             }
-            answered = messages.min(answered + BATCH);
+            answered = end;
         }
         Ok(begun.elapsed())
     }

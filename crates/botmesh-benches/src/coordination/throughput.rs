@@ -17,7 +17,7 @@ use super::{Figure, Options, Report, chat, replica, take};
 use crate::spread::{Spread, rate};
 
 /// So many messages are in work at the same time.
-const AT_ONCE: usize = 256;
+const AT_ONCE: u64 = 256;
 
 const BARE: &str = "a bare client, same two scripts";
 
@@ -43,7 +43,9 @@ pub(super) async fn measure(
                     let before = Counters::read(&mut connection).await?;
                     let took = if bare {
                         let (calls, messages) = (calls.clone(), options.messages);
-                        tokio::task::spawn_blocking(move || calls.run(chats, messages)).await??
+                        let ahead = if chats < AT_ONCE { AT_ONCE } else { 0 };
+                        tokio::task::spawn_blocking(move || calls.run(chats, messages, ahead))
+                            .await??
                     } else {
                         coordinate(&running, &keys, options.messages).await?
                     };
@@ -144,7 +146,7 @@ async fn coordinate(
     let next = Arc::new(AtomicU64::new(0));
     let begun = Instant::now();
     let mut workers = JoinSet::new();
-    for replica in replicas.iter().cycle().take(AT_ONCE) {
+    for replica in replicas.iter().cycle().take(usize::try_from(AT_ONCE)?) {
         let (replica, keys, next) = (Arc::clone(replica), Arc::clone(keys), Arc::clone(&next));
         workers.spawn(async move {
             loop {

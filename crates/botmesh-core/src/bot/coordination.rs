@@ -3,9 +3,7 @@ use std::time::Duration;
 
 use super::problem::Problem;
 use crate::coordination::Coordinator;
-#[cfg(any(test, feature = "testing"))]
-use crate::runtime::BrokenRule;
-use crate::runtime::{CoordinationSettings, Handover, ProviderSession};
+use crate::runtime::{BrokenRule, CoordinationSettings, Handover, ProviderSession};
 use crate::store::Store;
 
 /// Several replicas of one bot, kept from meeting in a chat by a coordinator.
