@@ -10,7 +10,7 @@ use crate::process;
 use crate::services::{self, Servers};
 use crate::tool::{DENY, NEXTEST};
 use crate::workspace::{Workspace, cargo};
-use crate::{guarantees, tidy};
+use crate::{guarantees, simulate, tidy};
 
 /// All commands that compile use these, so that the workspace is built once.
 const WHOLE: &[&str] = &["--workspace", "--all-features"];
@@ -72,6 +72,8 @@ fn check(workspace: &Workspace, install: bool, steps: &mut Steps) -> Result<()> 
     if let Some(servers) = running {
         steps.run("servers stopped", || servers.stop())?;
     }
+    // Optimised, the seeds take seconds; with the tests above they would take minutes.
+    steps.run("simulation", || simulate::run(workspace, simulate::SEEDS, 0))?;
     steps.run("docs", || {
         process::run(whole(&["doc", "--no-deps"]).env("RUSTDOCFLAGS", "-D warnings"))
     })

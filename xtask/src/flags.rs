@@ -2,6 +2,8 @@
 
 use anyhow::{Result, bail};
 
+use crate::simulate;
+
 #[cfg(test)]
 mod tests;
 
@@ -73,7 +75,7 @@ pub(crate) fn parse(arguments: impl Iterator<Item = String>) -> Result<Command> 
             Ok(Command::Services { action, install })
         }
         "simulate" => {
-            let seeds = take_number(&mut arguments, "--seeds")?.unwrap_or(2_000);
+            let seeds = take_number(&mut arguments, "--seeds")?.unwrap_or(simulate::SEEDS);
             let first = take_number(&mut arguments, "--first")?.unwrap_or(0);
             nothing_left(&command, &arguments)?;
             Ok(Command::Simulate { seeds, first })

@@ -7,6 +7,9 @@ use anyhow::Result;
 use crate::process;
 use crate::workspace::{Workspace, cargo};
 
+/// So many seeds every change must pass.
+pub(crate) const SEEDS: u64 = 2_000;
+
 /// Runs the seeds from `first` on. A failure prints the seed that repeats it.
 pub(crate) fn run(workspace: &Workspace, seeds: u64, first: u64) -> Result<()> {
     let mut command = Command::new(cargo());
