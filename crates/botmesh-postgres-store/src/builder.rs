@@ -27,26 +27,9 @@ pub struct PostgresStoreBuilder {
 
 impl PostgresStoreBuilder {
     pub(crate) fn at(url: &str) -> Self {
-        let (options, mistake) = match PgConnectOptions::from_str(url) {
-            Ok(options) if url.starts_with("postgres") => (options, None),
-            // Not the error itself: it may show the URL, and the password with it.
-            _ => (
-                PgConnectOptions::new_without_pgpass(),
-                Some(
-                    "the URL cannot be read: write it as in \
-                     `postgres://user:password@localhost:5432/database`"
-                        .to_owned(),
-                ),
-            ),
-        };
-        let options = options
-            // A parameter that poolers refuse, and that no statement here needs.
-            .extra_float_digits(None)
-            .disable_statement_logging();
-        let options = if options.get_application_name().is_none() {
-            options.application_name("botmesh")
-        } else {
-            options
+        let (options, mistake) = match read(url) {
+            Ok(options) => (options, None),
+            Err(mistake) => (PgConnectOptions::new_without_pgpass(), Some(mistake)),
         };
         Self::new(Source::Options(Box::new(options)), mistake)
     }
@@ -185,6 +168,32 @@ impl PostgresStoreBuilder {
         self.mistake =
             Some(format!("{setting} cannot be set for a pool that is open already: set it there"));
         self
+    }
+}
+
+/// What a URL says.
+#[cfg(feature = "coordination")]
+pub(crate) fn options_of(url: &str) -> Result<PgConnectOptions, StoreError> {
+    read(url).map_err(refused)
+}
+
+fn read(url: &str) -> Result<PgConnectOptions, String> {
+    let options = match PgConnectOptions::from_str(url) {
+        Ok(options) if url.starts_with("postgres") => options,
+        // Not the error itself: it may show the URL, and the password with it.
+        _ => {
+            return Err("the URL cannot be read: write it as in \
+                        `postgres://user:password@localhost:5432/database`"
+                .to_owned());
+        }
+    };
+    let options = options
+        // A parameter that poolers refuse, and that no statement here needs.
+        .extra_float_digits(None)
+        .disable_statement_logging();
+    match options.get_application_name() {
+        Some(_) => Ok(options),
+        None => Ok(options.application_name("botmesh")),
     }
 }
 

@@ -77,15 +77,20 @@ impl PostgresDriver {
         }
     }
 
-    /// Sends a statement once.
-    pub(crate) async fn attempt(
+    async fn attempt(&self, statement: &Statement, values: &[Value]) -> Result<Vec<Row>, Failure> {
+        let response = self.connections.settings().response;
+        self.attempt_within(response, statement, values).await
+    }
+
+    /// Sends a statement once, and waits for its answer so long.
+    pub(crate) async fn attempt_within(
         &self,
+        response: Duration,
         statement: &Statement,
         values: &[Value],
     ) -> Result<Vec<Row>, Failure> {
         let protocol = self.connections.protocol().await?;
         let mut lent = self.connections.lend().await?;
-        let response = self.connections.settings().response;
         self.run(&mut lent, protocol, statement, values, response).await
     }
 

@@ -160,6 +160,13 @@ impl Failure {
         }
     }
 
+    /// Whether the credentials, the permissions or the set-up are wrong, which does not pass by
+    /// itself.
+    #[cfg(feature = "coordination")]
+    pub(crate) fn is_lasting(&self) -> bool {
+        self.remedy().is_some() && self.code() != READ_ONLY
+    }
+
     fn fault(&self) -> Fault {
         if let Some(reason) = self.remedy() {
             return Fault::Refused(reason);
@@ -174,6 +181,15 @@ impl Failure {
             // disk_full
             Cause::Error(_) if self.code() == "53100" => Fault::Full,
             Cause::Error(_) => Fault::Other,
+        }
+    }
+
+    /// The driver's error.
+    #[cfg(feature = "coordination")]
+    pub(crate) fn into_source(self) -> botmesh_core::error::BoxError {
+        match self.cause {
+            Cause::Error(error) => Box::new(error),
+            _ => self.text().into(),
         }
     }
 

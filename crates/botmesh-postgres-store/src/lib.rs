@@ -2,6 +2,8 @@
 
 mod builder;
 mod connections;
+#[cfg(feature = "coordination")]
+mod coordinator;
 mod driver;
 mod failure;
 mod pooler;
@@ -12,5 +14,7 @@ mod store;
 
 pub use botmesh_sql::PrefixError;
 pub use builder::PostgresStoreBuilder;
+#[cfg(feature = "coordination")]
+pub use coordinator::{PostgresCoordinator, PostgresCoordinatorBuilder};
 pub use settings::Pooler;
 pub use store::PostgresStore;

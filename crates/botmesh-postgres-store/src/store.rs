@@ -53,7 +53,7 @@ impl PostgresStore {
         self.sql.driver().connections.close();
     }
 
-    async fn examine(&self) -> Result<(), StoreError> {
+    pub(crate) async fn examine(&self) -> Result<(), StoreError> {
         let driver = self.sql.driver();
         let statement = driver.dialect().statement(EXAMINE, self.sql.prefix());
         let told = driver.read(&statement, Vec::new()).await;

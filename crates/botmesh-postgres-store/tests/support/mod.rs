@@ -1,7 +1,13 @@
 //! Where the servers of the tests are, and private ones for what would disturb others.
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
+#[cfg(feature = "coordination")]
+pub(crate) mod proxy;
+#[cfg(feature = "coordination")]
+pub(crate) mod replica;
 pub(crate) mod server;
+#[cfg(feature = "coordination")]
+pub(crate) mod turnstile;
 
 use botmesh_core::ChatKey;
 use botmesh_core::store::CheckpointWrite;

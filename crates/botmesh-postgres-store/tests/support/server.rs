@@ -87,6 +87,16 @@ impl PrivateServer {
         }
     }
 
+    /// Stops it as an administrator does.
+    pub(crate) fn stop(&mut self) {
+        if let Some(mut process) = self.process.take() {
+            // SIGINT: connections are ended, and everything is written.
+            let stop = Command::new("kill").args(["-INT", &process.id().to_string()]).status();
+            assert!(stop.unwrap().success());
+            process.wait().unwrap();
+        }
+    }
+
     pub(crate) async fn connection(&self) -> PgConnection {
         super::plain(&self.url()).await
     }

@@ -1,0 +1,140 @@
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
+
+/// A TCP proxy before a server. It can lose answers, after the server has executed what was asked;
+/// lose messages, and nothing else; and stop all traffic.
+#[derive(Debug, Clone)]
+pub(crate) struct Proxy {
+    port: u16,
+    faults: Arc<Faults>,
+}
+
+#[derive(Debug)]
+struct Faults {
+    answers_to_lose: AtomicUsize,
+    loses_messages: AtomicBool,
+    flows: watch::Sender<bool>,
+    cuts: watch::Sender<u64>,
+}
+
+impl Proxy {
+    pub(crate) async fn start(server: u16) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let faults = Faults {
+            answers_to_lose: AtomicUsize::new(0),
+            loses_messages: AtomicBool::new(false),
+            flows: watch::Sender::new(true),
+            cuts: watch::Sender::new(0),
+        };
+        let faults = Arc::new(faults);
+        tokio::spawn(accept(listener, server, Arc::clone(&faults)));
+        Self { port, faults }
+    }
+
+    pub(crate) fn url(&self) -> String {
+        // Encrypted, nothing could be told apart.
+        format!("postgres://postgres@127.0.0.1:{}/postgres?sslmode=disable", self.port)
+    }
+
+    /// Cuts the connection instead of passing the next answer on.
+    pub(crate) fn lose_next_answer(&self) {
+        self.faults.answers_to_lose.fetch_add(1, Ordering::SeqCst);
+    }
+
+    /// Whether no answer is to be lost any more.
+    pub(crate) fn has_lost_all(&self) -> bool {
+        self.faults.answers_to_lose.load(Ordering::SeqCst) == 0
+    }
+
+    /// Loses notifications from now on.
+    pub(crate) fn lose_messages(&self) {
+        self.faults.loses_messages.store(true, Ordering::SeqCst);
+    }
+
+    /// Stops all traffic, or lets it flow again.
+    pub(crate) fn freeze(&self, frozen: bool) {
+        self.faults.flows.send_replace(!frozen);
+    }
+
+    /// Cuts all connections.
+    pub(crate) fn cut(&self) {
+        self.faults.cuts.send_modify(|cuts| *cuts += 1);
+    }
+}
+
+async fn accept(listener: TcpListener, server: u16, faults: Arc<Faults>) {
+    while let Ok((client, _)) = listener.accept().await {
+        let Ok(server) = TcpStream::connect(("127.0.0.1", server)).await else { continue };
+        let (client, server) = (client.into_split(), server.into_split());
+        let faults = Arc::clone(&faults);
+        tokio::spawn(async move {
+            let mut cut = faults.cuts.subscribe();
+            tokio::select! {
+                () = pass_on(client.0, server.1, &faults) => {}
+                () = pass_back(server.0, client.1, &faults) => {}
+                _ = cut.changed() => {}
+            }
+        });
+    }
+}
+
+async fn flowing(faults: &Faults) {
+    let mut flows = faults.flows.subscribe();
+    let _ = flows.wait_for(|flows| *flows).await;
+}
+
+async fn pass_on(
+    mut from: impl AsyncRead + Unpin,
+    mut to: impl AsyncWrite + Unpin,
+    faults: &Faults,
+) {
+    let mut buffer = [0; 65536];
+    while let Ok(length @ 1..) = from.read(&mut buffer).await {
+        flowing(faults).await;
+        if to.write_all(&buffer[..length]).await.is_err() {
+            break;
+        }
+    }
+}
+
+async fn pass_back(
+    mut from: impl AsyncRead + Unpin,
+    mut to: impl AsyncWrite + Unpin,
+    faults: &Faults,
+) {
+    let mut waiting = Vec::new();
+    let mut buffer = [0; 65536];
+    while let Ok(length @ 1..) = from.read(&mut buffer).await {
+        flowing(faults).await;
+        waiting.extend_from_slice(&buffer[..length]);
+        while let Some(length) = frame(&waiting) {
+            let frame: Vec<u8> = waiting.drain(..length).collect();
+            if faults.loses_messages.load(Ordering::SeqCst) && is_message(&frame) {
+                continue;
+            }
+            let losing = &faults.answers_to_lose;
+            let lose =
+                losing.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1));
+            if lose.is_ok() || to.write_all(&frame).await.is_err() {
+                return;
+            }
+        }
+    }
+}
+
+/// A notification.
+fn is_message(frame: &[u8]) -> bool {
+    frame.first() == Some(&b'A')
+}
+
+/// The length of the first message of a server, once it is complete.
+fn frame(bytes: &[u8]) -> Option<usize> {
+    let length: [u8; 4] = bytes.get(1..5)?.try_into().ok()?;
+    let length = usize::try_from(u32::from_be_bytes(length)).unwrap() + 1;
+    (length <= bytes.len()).then_some(length)
+}
