@@ -65,6 +65,8 @@ impl Runtime {
         match guard.check().err().map(|loss| loss.reason).or(lost) {
             None => self.conversations.touch(chat, guard.fence()),
             Some(reason) => {
+                // Whatever kept the turn is told why it has ended.
+                guard.end(reason);
                 if let Some(mut cut) = self.conversations.take(chat) {
                     cut.disarm(&self.timers);
                 }

@@ -111,6 +111,21 @@ async fn a_leader_whose_connection_stays_closed_steps_down() {
     assert!(became(|it| matches!(it, CoordinatorEvent::Follower { .. })));
 }
 
+/// E4: a leader that stepped down campaigns again, and leads when the other one is gone.
+#[tokio::test(start_paused = true)]
+async fn a_leader_that_stepped_down_campaigns_again() {
+    let mut world = world(ProviderSession::Auto).await;
+    world.connection(0).interrupt();
+    world.advance(Duration::from_secs(11)).await;
+    assert!(world.connection(1).is_connected());
+    world.connection(0).restore();
+    world.advance(Duration::from_secs(60)).await;
+    assert_eq!(connected(&world), [false, true]);
+    world.stop_replica(1).await;
+    world.running(0).ready().await;
+    assert_eq!(connected(&world), [true, false]);
+}
+
 /// E4: an interruption shorter than `provider_down` changes nothing.
 #[tokio::test(start_paused = true)]
 async fn a_short_interruption_does_not_change_the_leader() {

@@ -4,6 +4,7 @@
 mod building;
 mod conversations;
 mod flows;
+mod forwarding;
 mod handover;
 mod languages;
 mod leading;
@@ -13,4 +14,5 @@ mod plain_store;
 mod replicas;
 mod stopping;
 mod surviving;
+mod turns;
 mod waking;
