@@ -7,7 +7,7 @@ mod fail_over;
 mod latency;
 mod options;
 mod report;
-mod server;
+pub(crate) mod server;
 mod throughput;
 mod upkeep;
 

@@ -8,14 +8,14 @@ use tempfile::TempDir;
 
 /// A Redis of the bench's own: on a free port, without a file, gone when this is dropped.
 #[derive(Debug)]
-pub(super) struct PrivateServer {
-    pub(super) port: u16,
+pub(crate) struct PrivateServer {
+    pub(crate) port: u16,
     process: Child,
     _directory: TempDir,
 }
 
 impl PrivateServer {
-    pub(super) fn start() -> Result<Self> {
+    pub(crate) fn start() -> Result<Self> {
         let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port();
         let directory = tempfile::tempdir()?;
         let mut command = Command::new("redis-server");
@@ -32,12 +32,12 @@ impl PrivateServer {
         Ok(server)
     }
 
-    pub(super) fn url(&self) -> String {
+    pub(crate) fn url(&self) -> String {
         format!("redis://127.0.0.1:{}", self.port)
     }
 
     /// A connection of the same driver that the coordinator uses.
-    pub(super) async fn connection(&self) -> Result<MultiplexedConnection> {
+    pub(crate) async fn connection(&self) -> Result<MultiplexedConnection> {
         Ok(redis::Client::open(self.url())?.get_multiplexed_async_connection().await?)
     }
 }
