@@ -155,27 +155,35 @@ async fn a_silent_user_is_reminded_whatever_other_replicas_noted() {
     ana.hears("still there?");
 }
 
+async fn led_world(wait: Duration) -> World {
+    let mut capabilities = TestProvider::new().capabilities();
+    capabilities.exclusive_session = true;
+    World::coordinated(
+        TestProvider::new().with_capabilities(capabilities),
+        2,
+        |coordination| coordination.provider_down(seconds(3)),
+        move |bot| bot.flow(two(wait, wait)),
+    )
+    .await
+}
+
+/// The leader steps down, and the other one has the connection.
+async fn change_the_leader(world: &World) {
+    world.connection(0).interrupt();
+    world.advance(seconds(4)).await;
+    world.connection(0).restore();
+    assert!(world.connection(1).is_connected());
+}
+
 /// E1, F12: where a platform is connected on one replica, that one ends the waits of its chats,
 /// whichever has them in memory.
 #[tokio::test(start_paused = true)]
 async fn a_wait_ends_on_the_replica_that_leads_by_then() {
-    let mut capabilities = TestProvider::new().capabilities();
-    capabilities.exclusive_session = true;
-    let mut world = World::coordinated(
-        TestProvider::new().with_capabilities(capabilities),
-        2,
-        |coordination| coordination.provider_down(seconds(10)),
-        |bot| bot.flow(two(seconds(100), seconds(100))),
-    )
-    .await;
+    let mut world = led_world(seconds(100)).await;
     let mut ana = world.user("ana");
     ana.on(0).says("go").await.hears("one?");
-    // The leader steps down, and the other one has the connection when the wait ends.
-    world.connection(0).interrupt();
-    world.advance(seconds(20)).await;
-    world.connection(0).restore();
-    assert!(world.connection(1).is_connected());
-    world.advance(seconds(78)).await;
+    change_the_leader(&world).await;
+    world.advance(seconds(94)).await;
     ana.hears_nothing();
     world.advance(seconds(4)).await;
     assert!(ana.hears_something().text.starts_with(GAVE_UP));
@@ -183,4 +191,15 @@ async fn a_wait_ends_on_the_replica_that_leads_by_then() {
     ana.hears_nothing();
     let errors = world.events().into_iter().filter(|event| matches!(event, Event::Error(_)));
     assert_eq!(errors.count(), 0);
+}
+
+/// E1, F12: and it does so for a wait that ends before it looks at the store again.
+#[tokio::test(start_paused = true)]
+async fn whoever_is_elected_ends_the_waits_that_end_soon() {
+    let world = led_world(seconds(10)).await;
+    let mut ana = world.user("ana");
+    ana.on(0).says("go").await.hears("one?");
+    change_the_leader(&world).await;
+    world.advance(seconds(8)).await;
+    assert!(ana.hears_something().text.starts_with(GAVE_UP));
 }
