@@ -6,7 +6,7 @@ mod feed;
 pub mod memory;
 pub mod options;
 pub mod peer;
-pub mod scaling;
+pub mod replicas;
 pub mod spread;
 pub mod table;
 mod workload;

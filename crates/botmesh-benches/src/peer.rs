@@ -9,9 +9,10 @@ use tempfile::TempDir;
 
 use crate::Workload;
 
-const FILES: [(&str, &str); 4] = [
+const FILES: [(&str, &str); 5] = [
     ("package.json", include_str!("../peers/package.json")),
     ("measure.mjs", include_str!("../peers/measure.mjs")),
+    ("chat.mjs", include_str!("../peers/chat.mjs")),
     ("grammy.mjs", include_str!("../peers/grammy.mjs")),
     ("telegraf.mjs", include_str!("../peers/telegraf.mjs")),
 ];
@@ -64,6 +65,11 @@ impl Peers {
         npm.args(["install", "--no-audit", "--no-fund", "--ignore-scripts", "--loglevel=error"]);
         run(npm.stdout(Stdio::null()), directory.path())?;
         Ok(Self(directory))
+    }
+
+    /// Where the scripts are.
+    pub(crate) fn directory(&self) -> &Path {
+        self.0.path()
     }
 
     /// Measures one peer once.
