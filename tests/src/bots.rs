@@ -15,7 +15,7 @@ mod trouble;
 pub mod watched;
 pub mod wire;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -101,6 +101,26 @@ struct Run {
 struct Replica {
     process: Process,
     life: Life,
+}
+
+/// Examines the notes of a run once more.
+///
+/// # Errors
+/// When they cannot be read.
+pub fn examine(directory: &Path) -> Result<Report> {
+    let platform = notes::read(&directory.join("platform"))?;
+    // Who was killed before it began has left nothing.
+    let killed = platform.iter().filter_map(|entry| match entry.event {
+        Event::Delivered { life, .. } | Event::Killed { life } => Some(life),
+        _ => None,
+    });
+    let lives = 1..=killed.max().unwrap_or_default();
+    let lives = lives.map(|life| Ok((life, notes::read(&notes_of(directory, life))?)));
+    Ok(check(&assemble(&platform, lives.collect::<Result<_>>()?)))
+}
+
+fn notes_of(directory: &Path, life: Life) -> PathBuf {
+    directory.join(format!("replica-{life}"))
 }
 
 impl Bots {
@@ -216,7 +236,7 @@ impl Run {
     }
 
     fn notes_of(&self, life: Life) -> PathBuf {
-        self.directory.path().join(format!("replica-{life}"))
+        notes_of(self.directory.path(), life)
     }
 
     /// Waits until so many replicas are connected.
@@ -246,9 +266,7 @@ impl Run {
             self.note(Event::NeverStopped { life });
         }
         self.replicas.clear();
-        let platform = notes::read(&self.directory.path().join("platform"))?;
-        let lives = (1..=self.lives).map(|life| Ok((life, notes::read(&self.notes_of(life))?)));
-        let report = check(&assemble(&platform, lives.collect::<Result<_>>()?));
+        let report = examine(self.directory.path())?;
         let directory = match report.violations.is_empty() {
             true => self.directory.path().to_owned(),
             false => self.directory.keep(),

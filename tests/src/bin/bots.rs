@@ -1,10 +1,11 @@
 //! The driver of a run of whole bots; `cargo xtask chaos --bots` builds and starts it.
 
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context as _, Result, bail};
-use botmesh_tests::bots::Bots;
+use botmesh_tests::bots::{Bots, examine};
 use tokio::signal::unix::{SignalKind, signal};
 
 fn main() -> ExitCode {
@@ -19,7 +20,15 @@ fn main() -> ExitCode {
 }
 
 fn run() -> Result<bool> {
-    let bots = read(std::env::args().skip(1))?;
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if let [flag, directory] = &arguments[..]
+        && flag == "--examine"
+    {
+        let report = examine(Path::new(directory))?;
+        print!("{report}");
+        return Ok(report.violations.is_empty());
+    }
+    let bots = read(arguments.into_iter())?;
     println!(
         "seed {}, {} replicas of a bot, faults for {} s",
         bots.seed,

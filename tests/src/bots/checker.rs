@@ -146,9 +146,11 @@ impl Case<'_> {
 
     /// Whether a message was handled twice, or one that its user had repeated.
     fn is_doubled(&self, from: Nanos, to: Nanos) -> bool {
-        self.chat.messages.values().any(|message| {
-            (message.again || message.handled.len() > 1)
-                && message.handled.iter().any(|(at, ..)| *at >= from && *at <= to)
+        let messages = &self.chat.messages;
+        let is_repeated = |text: &str| messages.values().any(|it| it.again && it.text == text);
+        messages.values().any(|message| {
+            message.handled.iter().any(|(at, ..)| *at >= from && *at <= to)
+                && (message.handled.len() > 1 || is_repeated(&message.text))
         })
     }
 }

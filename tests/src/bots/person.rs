@@ -92,7 +92,7 @@ impl Person {
                 self.say(&last, true);
                 continue;
             };
-            match self.wants(&heard) {
+            match self.wants(&heard, &last) {
                 Wants::Answer(answer) => {
                     self.say(&answer, false);
                     last = answer;
@@ -103,10 +103,12 @@ impl Person {
         }
     }
 
-    fn wants(&self, heard: &str) -> Wants {
+    fn wants(&self, heard: &str, last: &str) -> Wants {
         let words: Vec<&str> = heard.split(' ').collect();
         match words[..] {
-            ["Q", "late", _] => Wants::Patience,
+            ["Q", "late", _] | ["count", _] => Wants::Patience,
+            // A late reply to something else.
+            ["new", said] if said != last => Wants::Patience,
             ["Q", flow, number] => Wants::Answer(format!("a-{flow}-{number}-{}", self.said)),
             _ => Wants::Nothing,
         }
@@ -118,16 +120,21 @@ impl Person {
         for number in 0..count {
             self.say(&format!("burst-{number}"), false);
         }
-        for _ in 0..count {
-            if self.hear_one().await.is_none() {
-                return;
-            }
+        let mut heard = 0;
+        while heard < count {
+            let Some(reply) = self.hear_one().await else { return };
+            // A late reply to something else is none to these.
+            heard += u64::from(!reply.starts_with("count") && !reply.starts_with("new a-"));
         }
     }
 
     async fn ask_once(&mut self, what: &str) {
         self.say(what, false);
-        self.hear().await;
+        while let Some(reply) = self.hear().await {
+            if !reply.starts_with("new ") {
+                return;
+            }
+        }
     }
 
     fn say(&mut self, text: &str, again: bool) {

@@ -113,13 +113,21 @@ impl Case<'_> {
             self.found.conversations += 1;
             return;
         }
-        let (from, to) = (known.begun.saturating_sub(CONFUSION), turn.granted);
+        let from = known.begun.saturating_sub(CONFUSION);
+        let to = turn.over.map_or(turn.granted, |(at, _)| at);
         let silent = self.chat.silences.iter().any(|(_, at)| *at >= from && *at <= to);
-        if silent || self.is_disturbed(from, to) || self.is_doubled(from, to) {
+        let strays = given.iter().any(|answer| self.was_said_before(answer, known.begun));
+        if silent || strays || self.is_disturbed(from, to) || self.is_doubled(from, to) {
             self.found.crossed += 1;
         } else {
             self.accuse(Rule::Crossed, turn.granted, text.to_owned());
         }
+    }
+
+    /// Whether a message was handled late: it had been said before the conversation began.
+    fn was_said_before(&self, text: &str, begun: Nanos) -> bool {
+        let mut messages = self.chat.messages.values();
+        messages.any(|message| message.text == text && message.at < begun && text.contains('-'))
     }
 
     /// An answer was taken for a new message: its conversation was not there.
@@ -135,9 +143,17 @@ impl Case<'_> {
         let mut between = chat.turns.range(asked_by + 1..fence).map(|(_, turn)| turn);
         let went_on = between.any(|turn| !turn.handled.is_empty() || says(turn, "S "));
         let to = turn.over.map_or(turn.granted, |(at, _)| at);
-        let wakes = |number| chat.messages.get(number).map(|message| parts(&message.text));
-        let answers_itself =
-            asking.handled.iter().any(|it| wakes(it) == Some(Some((flow, number))));
+        // A question that was asked by another message than the one before it or the one that
+        // begins it was asked once more, and that message has answered it.
+        let expected = |text: &str| match (parts(text), number.parse::<u32>()) {
+            (None, Ok(1)) => text == base(flow),
+            (Some((of, before)), Ok(number)) => {
+                of == flow && before.parse::<u32>() == Ok(number.wrapping_sub(1))
+            }
+            _ => false,
+        };
+        let mut woken_by = asking.handled.iter().filter_map(|it| chat.messages.get(it));
+        let answers_itself = woken_by.any(|message| !expected(&message.text));
         let dropped = |turn: &Turn| {
             let decision = self.story.lives.get(&turn.life).and_then(|life| life.decision);
             decision == Some(Decision::Drop)
@@ -145,7 +161,6 @@ impl Case<'_> {
         // A function lives in memory, and its stub is written when it has asked.
         let in_memory = flow == "order" && (!asking.is_clean() || dropped(asking));
         if went_on
-            // What was asked once more may have been answered by what woke it.
             || self.is_doubled(asking.granted, to)
             || answers_itself
             || says(turn, "S ")

@@ -10,7 +10,11 @@ const QUIET: Nanos = 3_000_000_000;
 impl Case<'_> {
     pub(super) fn check_liveness(&mut self) {
         for (since, until) in &self.chat.silences {
-            if self.is_explained(*since, *until) {
+            if self.was_cut_off(*since, *until) {
+                self.found.cut_off += 1;
+            } else if self.is_disturbed(*since, *until)
+                || longest_quiet(self.story, *since, *until) < QUIET
+            {
                 self.found.silences += 1;
             } else {
                 let since = format!("no answer since {since}");
@@ -22,15 +26,15 @@ impl Case<'_> {
         }
     }
 
-    fn is_explained(&self, since: Nanos, until: Nanos) -> bool {
+    /// Whether the message that waited was lost with its replica, or its turn was cut.
+    fn was_cut_off(&self, since: Nanos, until: Nanos) -> bool {
         let chat = self.chat;
         let mut said = chat.messages.values().filter(|it| it.at >= since && it.at <= until);
-        let died = said.any(|message| {
+        said.any(|message| {
             let cut = |fence: &u64| chat.turns.get(fence).is_some_and(|turn| !turn.is_clean());
             message.handled.iter().any(|(_, _, fence)| cut(fence))
                 || message.handled.is_empty() && !message.accepted.is_empty()
-        });
-        died || self.is_disturbed(since, until) || longest_quiet(self.story, since, until) < QUIET
+        })
     }
 }
 

@@ -43,6 +43,8 @@ pub struct Report {
     pub asked_again: usize,
     /// Last words with wrong answers after something had failed.
     pub crossed: usize,
+    /// Users who waited in vain because what they had said was lost or cut.
+    pub cut_off: usize,
     /// Users who waited in vain while something failed.
     pub silences: usize,
     /// Exclusive connections that were still open when another replica connected.
@@ -98,12 +100,13 @@ impl fmt::Display for Report {
         )?;
         writeln!(
             f,
-            "{} asked once more after a cut, {} asked again after an error or from the start, {} crossed answers, {} silences, {} connected beside",
-            self.asked_once_more,
-            self.asked_again,
-            self.crossed,
-            self.silences,
-            self.connected_beside
+            "{} asked once more after a cut, {} asked again after an error or from the start, {} crossed answers, {} connected beside",
+            self.asked_once_more, self.asked_again, self.crossed, self.connected_beside
+        )?;
+        writeln!(
+            f,
+            "{} users waited in vain for what was lost or cut, {} while something failed",
+            self.cut_off, self.silences
         )?;
         writeln!(f, "{} violations", self.violations.len())?;
         for violation in self.violations.iter().take(20) {
