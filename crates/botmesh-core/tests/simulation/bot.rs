@@ -17,7 +17,7 @@ type Answers = Vec<String>;
 pub const CONVERSATIONS: [&str; 6] = ["three", "work", "two", "order", "rest", "later"];
 
 /// Longer than a turn may last.
-const TOO_LONG: Duration = Duration::from_secs(50);
+const TOO_LONG: Duration = Duration::from_secs(90);
 
 fn take(answers: &mut Answers, answer: Answer) -> Result<(), Invalid> {
     answers.push(answer.text()?);

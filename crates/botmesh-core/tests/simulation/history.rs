@@ -14,8 +14,9 @@ use tokio::time::Instant;
 pub const SETTLE: Duration = Duration::from_secs(20);
 /// A message may wait for its turn for as long, so what failed before may still show.
 const ORDERED: Duration = Duration::from_secs(60);
-/// A turn may have a step that was due and one that answers.
-const LONGEST_TURN: Duration = Duration::from_secs(45);
+/// A turn may have a step that was due and one that answers; around them the store is asked, which
+/// `settle` does not bound and which takes up to 25 seconds here.
+const LONGEST_TURN: Duration = Duration::from_secs(80);
 
 #[derive(Debug)]
 pub struct History(Mutex<Inner>);
