@@ -52,6 +52,17 @@ fn check(workspace: &Workspace, install: bool, steps: &mut Steps) -> Result<()> 
     steps.run("clippy", || {
         process::run(whole(&["clippy", "--all-targets"]).args(["--", "-D", "warnings"]))
     })?;
+    // As whoever depends on one crate alone builds it.
+    steps.run("features", || {
+        let published = workspace.packages.iter().filter(|package| package.published);
+        for package in published {
+            for features in [&["--no-default-features"][..], &[]] {
+                let mut command = cargo(&["clippy", "-p", &package.name]);
+                process::run(command.args(features).args(["--", "-D", "warnings"]))?;
+            }
+        }
+        Ok(())
+    })?;
     // Some tests talk to the examples as processes.
     steps.run("examples", || process::run(&mut whole(&["build", "--examples"])))?;
     let servers = services::needed(workspace);

@@ -7,6 +7,7 @@ pub mod memory;
 pub mod options;
 pub mod peer;
 pub mod replicas;
+pub mod scaling;
 pub mod spread;
 pub mod table;
 mod workload;

@@ -82,21 +82,28 @@ impl Workload {
     pub async fn start(self, chats: u64) -> Result<Bench> {
         let (feed, driver) = Feed::new(chats)?;
         // A single chat may have all messages waiting; how many are in work is limited as always.
-        let bot = Bot::new(feed).max_waiting_per_chat(usize::MAX);
+        let mut bot = Bot::new(feed).max_waiting_per_chat(usize::MAX);
         let mut directory = None;
-        let bot = match self {
+        if self == Self::PersistentFlow {
+            let made = tempfile::tempdir()?;
+            bot = bot.store(SqliteStore::open(made.path().join("bot.db")).await?);
+            directory = Some(made);
+        }
+        let running = self.define(bot).start().await.map_err(|error| anyhow!("{error}"))?;
+        running.ready().await;
+        Ok(Bench { driver, running, _directory: directory })
+    }
+
+    /// Gives a bot what answers the messages.
+    pub(crate) fn define(self, bot: Bot) -> Bot {
+        match self {
             Self::Handler => bot.when("hi", |ctx| async move { ctx.reply("Hello!").await }),
             Self::UserState => bot.when("hi", |ctx| async move {
                 let visits = ctx.update_user(|visits: &mut Visits| visits.count += 1).await?;
                 ctx.reply(if visits.count == 1 { "Welcome!" } else { "Welcome back!" }).await
             }),
             Self::Flow => bot.flow(orders()),
-            Self::PersistentFlow => {
-                let made = tempfile::tempdir()?;
-                let store = SqliteStore::open(made.path().join("bot.db")).await?;
-                directory = Some(made);
-                bot.store(store).flow(orders().persistent())
-            }
+            Self::PersistentFlow => bot.flow(orders().persistent()),
             Self::Conversation => {
                 bot.when("hi", enter("orders")).conversation("orders", |c| async move {
                     let mut order = Order::default();
@@ -109,10 +116,7 @@ impl Workload {
                     }
                 })
             }
-        };
-        let running = bot.start().await.map_err(|error| anyhow!("{error}"))?;
-        running.ready().await;
-        Ok(Bench { driver, running, _directory: directory })
+        }
     }
 }
 

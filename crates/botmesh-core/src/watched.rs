@@ -94,6 +94,7 @@ impl<T: Clone> Watcher<T> {
     }
 
     /// Waits until the value is `wanted`; a present one that is counts too. Safe to cancel.
+    #[cfg(any(test, feature = "testing"))]
     pub(crate) async fn wait_for(&mut self, wanted: impl Fn(&T) -> bool) -> T {
         loop {
             let value = self.get();

@@ -9,7 +9,7 @@ use tempfile::TempDir;
 /// A Redis of the bench's own: on a free port, without a file, gone when this is dropped.
 #[derive(Debug)]
 pub(crate) struct PrivateServer {
-    pub(super) port: u16,
+    pub(crate) port: u16,
     process: Child,
     _directory: TempDir,
 }
@@ -37,7 +37,7 @@ impl PrivateServer {
     }
 
     /// A connection of the same driver that the coordinator uses.
-    pub(super) async fn connection(&self) -> Result<MultiplexedConnection> {
+    pub(crate) async fn connection(&self) -> Result<MultiplexedConnection> {
         Ok(redis::Client::open(self.url())?.get_multiplexed_async_connection().await?)
     }
 }
