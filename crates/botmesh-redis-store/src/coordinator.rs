@@ -74,6 +74,12 @@ impl RedisCoordinator {
         self.client.settings()
     }
 
+    /// What the server does not do as it should, noticed at the start: empty on one that fits.
+    #[must_use]
+    pub fn warnings(&self) -> Vec<String> {
+        self.store.warnings()
+    }
+
     /// How many tickets this replica has reserved, waits for or holds.
     #[must_use]
     pub fn open_tickets(&self) -> usize {

@@ -31,6 +31,8 @@ pub(crate) struct ServerInfo {
     /// Whether each write is appended to a file.
     pub(crate) appends: bool,
     eviction: Option<String>,
+    /// Whether it stops to take writes when its replicas are gone.
+    stops_without_replicas: bool,
 }
 
 impl ServerInfo {
@@ -50,6 +52,8 @@ impl ServerInfo {
             is_replica: field("role") == Some("slave"),
             appends: field("aof_enabled") == Some("1"),
             eviction: policy.filter(|_| bounded).map(str::to_owned),
+            // Told only where `min-replicas-to-write` is set.
+            stops_without_replicas: field("min_slaves_good_slaves").is_some(),
         }
     }
 
@@ -79,12 +83,23 @@ impl ServerInfo {
     }
 
     /// What works, but not as it should.
-    pub(crate) fn warning(&self) -> Option<String> {
-        let policy = self.eviction.as_ref()?;
-        Some(format!(
-            "the server throws keys away when its memory is full (maxmemory-policy {policy}), and \
-             with them checkpoints, locks and turns: set maxmemory-policy to noeviction"
-        ))
+    pub(crate) fn warnings(&self, has_sentinel: bool) -> Vec<String> {
+        let mut warnings = Vec::new();
+        if let Some(policy) = &self.eviction {
+            warnings.push(format!(
+                "the server throws keys away when its memory is full (maxmemory-policy {policy}), \
+                 and with them checkpoints, locks and turns: set maxmemory-policy to noeviction"
+            ));
+        }
+        if has_sentinel && !self.stops_without_replicas {
+            warnings.push(
+                "the master goes on to take writes after Sentinel has promoted another one, and \
+                 two replicas of a bot may then hold one chat: set min-replicas-to-write to 1 and \
+                 min-replicas-max-lag to a few seconds, and `grace` to a lease and that lag"
+                    .to_owned(),
+            );
+        }
+        warnings
     }
 }
 
@@ -125,10 +140,21 @@ mod tests {
     #[test]
     fn eviction_matters_only_where_memory_is_bounded() {
         let of = |bytes: &str, policy: &str| {
-            info(&[&format!("maxmemory:{bytes}"), &format!("maxmemory_policy:{policy}")]).warning()
+            info(&[&format!("maxmemory:{bytes}"), &format!("maxmemory_policy:{policy}")])
+                .warnings(false)
+                .pop()
         };
         assert_eq!(of("0", "allkeys-lru"), None);
         assert_eq!(of("1000", "noeviction"), None);
         assert!(of("1000", "volatile-lru").is_some_and(|text| text.contains("volatile-lru")));
+    }
+
+    /// C6: a master that Sentinel may replace must stop to take writes then.
+    #[test]
+    fn a_master_under_sentinel_must_stop_without_replicas() {
+        let [warning] = &info(&["role:master"]).warnings(true)[..] else { panic!("no warning") };
+        assert!(warning.contains("min-replicas-to-write to 1"), "{warning}");
+        assert!(info(&["min_slaves_good_slaves:2"]).warnings(true).is_empty());
+        assert!(info(&["role:master"]).warnings(false).is_empty());
     }
 }

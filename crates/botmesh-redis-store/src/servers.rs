@@ -105,6 +105,11 @@ impl Servers {
         matches!(self.topology, Topology::Cluster(_))
     }
 
+    /// Whether sentinels name the master.
+    pub(crate) const fn has_sentinel(&self) -> bool {
+        matches!(self.topology, Topology::Sentinel { .. })
+    }
+
     /// Whether servers can push messages: not where the URL asks for the older protocol.
     pub(crate) fn can_push(&self) -> bool {
         match &self.topology {

@@ -173,7 +173,7 @@ impl RedisStore {
             let info = ServerInfo::read(&text);
             info.check(layout)?;
             durable &= info.appends;
-            warnings.extend(info.warning());
+            warnings.extend(info.warnings(self.inner.servers.has_sentinel()));
         }
         warnings.dedup();
         for warning in &warnings {
