@@ -15,6 +15,21 @@ use crate::{guarantees, simulate, tidy};
 /// All commands that compile use these, so that the workspace is built once.
 const WHOLE: &[&str] = &["--workspace", "--all-features"];
 
+/// Explores the model of coordination in full.
+const MODEL: &[&str] = &[
+    "test",
+    "--profile",
+    "model",
+    "-p",
+    "botmesh-core",
+    "--features",
+    "testing",
+    "--test",
+    "model",
+    "--",
+    "--nocapture",
+];
+
 /// Runs every check and stops at the first that fails. Whatever happens, the servers are stopped.
 pub(crate) fn run(workspace: &Workspace, install: bool) -> Result<()> {
     let _lock = workspace.lock("ci")?;
@@ -83,7 +98,9 @@ fn check(workspace: &Workspace, install: bool, steps: &mut Steps) -> Result<()> 
     if let Some(servers) = running {
         steps.run("servers stopped", || servers.stop())?;
     }
-    // Optimised, the seeds take seconds; with the tests above they would take minutes.
+    // The tests above explore a part of the model and run some seeds. Optimised, these two take
+    // a minute and in full; with the tests they would take many.
+    steps.run("model check", || process::run(&mut cargo(MODEL)))?;
     steps.run("simulation", || simulate::run(workspace, simulate::SEEDS, 0))?;
     steps.run("docs", || {
         process::run(whole(&["doc", "--no-deps"]).env("RUSTDOCFLAGS", "-D warnings"))
