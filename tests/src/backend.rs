@@ -10,8 +10,8 @@ use botmesh_redis_store::{RedisCoordinator, RedisStore};
 /// The name under which sentinels know the master.
 pub const MASTER: &str = "botmesh";
 
-/// Makes a coordinator of a backend: `redis` with one URL, or `redis-sentinel` with the URLs of
-/// the sentinels, separated by commas.
+/// Makes a coordinator of a backend: `redis` with one URL, or `redis-sentinel` or `redis-cluster`
+/// with the URLs of the sentinels or of nodes, separated by commas.
 ///
 /// # Errors
 /// When there is no such backend or its URL is refused.
@@ -21,13 +21,12 @@ pub fn open(
     replica: ReplicaId,
     settings: CoordinatorSettings,
 ) -> Result<Arc<dyn Coordinator>> {
+    let urls = url.split(',').map(str::to_owned);
     let builder = match backend {
         "redis" => RedisCoordinator::connect(url),
-        "redis-sentinel" => RedisCoordinator::through(RedisStore::sentinel(
-            url.split(',').map(str::to_owned),
-            MASTER,
-        )),
-        other => bail!("there is no backend {other}: choose redis or redis-sentinel"),
+        "redis-sentinel" => RedisCoordinator::through(RedisStore::sentinel(urls, MASTER)),
+        "redis-cluster" => RedisCoordinator::through(RedisStore::cluster(urls)),
+        other => bail!("there is no backend {other}"),
     };
     let coordinator = builder.prefix("chaos").replica_id(replica).settings(settings).build()?;
     Ok(Arc::new(coordinator))

@@ -6,15 +6,18 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
+use botmesh_core::ReplicaId;
+use botmesh_core::coordination::CoordinatorSettings;
 use tempfile::TempDir;
 use tokio::time::Instant;
 
+use crate::backend;
 use crate::checker::{Bounds, Report, check};
 use crate::history::{Clock, Entry, Event, Recorder, nanos, read};
 use crate::nemesis::Nemesis;
 use crate::process::{Orders, Process};
 use crate::proxy::Proxy;
-use crate::servers::Servers;
+use crate::servers::{Layout, ServerClock, Servers};
 use crate::timeline::assemble;
 use crate::worker::Habit;
 
@@ -23,10 +26,8 @@ use crate::worker::Habit;
 pub struct Chaos {
     /// The program of the workers.
     pub program: PathBuf,
-    /// The backend: `redis`.
-    pub backend: String,
-    /// With fail-overs by Sentinel instead of faults of the network.
-    pub sentinel: bool,
+    /// How its servers are laid out. Faults of the network are for a single one.
+    pub layout: Layout,
     /// Chooses work and faults.
     pub seed: u64,
     /// How long faults happen.
@@ -48,8 +49,7 @@ pub struct Outcome {
     pub directory: PathBuf,
 }
 
-/// The lease of most workers; some have a longer one. It ends locally before a shorter one does at
-/// the backend, which is what the grace after a restart counts on.
+/// The lease of most workers; some have a longer one.
 const LEASE: Duration = Duration::from_secs(1);
 const LONGER_LEASE: Duration = Duration::from_millis(1250);
 
@@ -61,6 +61,7 @@ struct Run {
     chaos: Chaos,
     directory: TempDir,
     servers: Servers,
+    clock: Option<ServerClock>,
     proxies: Vec<Proxy>,
     workers: Vec<Replica>,
     driver: Recorder,
@@ -79,8 +80,7 @@ impl Chaos {
     pub fn new(program: PathBuf, seed: u64, time: Duration) -> Self {
         Self {
             program,
-            backend: "redis".to_owned(),
-            sentinel: false,
+            layout: Layout::Single,
             seed,
             time,
             replicas: 5,
@@ -95,10 +95,14 @@ impl Chaos {
     /// When a server or a worker cannot be started, or a history is broken.
     pub async fn run(self) -> Result<Outcome> {
         let directory = tempfile::Builder::new().prefix("botmesh-chaos-").tempdir()?;
-        let servers = match self.sentinel {
-            true => Servers::watched(directory.path()).await?,
-            false => Servers::single(directory.path()).await?,
-        };
+        let mut clock = None;
+        if self.layout == Layout::Single {
+            match ServerClock::new(directory.path()) {
+                Ok(working) => clock = Some(working),
+                Err(error) => println!("the server's clock will not jump: {error:#}"),
+            }
+        }
+        let servers = Servers::start(directory.path(), self.layout, clock.as_ref()).await?;
         let mut proxies = Vec::new();
         for _ in 0..self.replicas {
             proxies.push(Proxy::start(servers.data[0].port()).await?);
@@ -106,18 +110,20 @@ impl Chaos {
         let driver = Recorder::to_file(&directory.path().join("driver"), Clock::Machine)?;
         let (workers, histories, faults) = (Vec::new(), 0, 0);
         let chaos = self;
-        Run { chaos, directory, servers, proxies, workers, driver, histories, faults }.go().await
+        Run { chaos, directory, servers, clock, proxies, workers, driver, histories, faults }
+            .go()
+            .await
     }
 }
 
 impl Run {
     async fn go(mut self) -> Result<Outcome> {
+        self.found().await?;
         for index in 0..self.chaos.replicas {
             let replica = self.start_worker(index)?;
             self.workers.push(replica);
         }
-        // A backend that was just made grants nothing for a lease.
-        tokio::time::sleep(LEASE * 2).await;
+        tokio::time::sleep(LEASE).await;
         self.rage().await?;
         tokio::time::sleep(CALM).await;
         self.finish().await;
@@ -129,9 +135,32 @@ impl Run {
         Ok(Outcome { report, directory })
     }
 
+    /// A backend that was just made grants nothing for a while: that is over when workers begin.
+    async fn found(&self) -> Result<()> {
+        let grace = self.grace();
+        let settings = CoordinatorSettings::builder().lease(LONGER_LEASE).grace(grace).build()?;
+        let url = urls(&self.servers.ports());
+        let founder = backend::open(self.backend(), &url, ReplicaId::new("founder")?, settings)?;
+        founder.start().await.context("the backend cannot be founded")?;
+        tokio::time::sleep(grace).await;
+        founder.stop().await.context("the backend cannot be founded")
+    }
+
+    fn grace(&self) -> Duration {
+        LONGER_LEASE + self.servers.lag()
+    }
+
+    const fn backend(&self) -> &'static str {
+        match self.chaos.layout {
+            Layout::Single => "redis",
+            Layout::Sentinel => "redis-sentinel",
+            Layout::Cluster => "redis-cluster",
+        }
+    }
+
     async fn rage(&mut self) -> Result<()> {
-        let Chaos { seed, time, replicas, sentinel, .. } = self.chaos;
-        let mut nemesis = Nemesis::new(seed, replicas, LEASE, sentinel);
+        let Chaos { seed, time, replicas, layout, .. } = self.chaos;
+        let mut nemesis = Nemesis::new(seed, replicas, LEASE, layout, self.clock.is_some());
         let end = Instant::now() + time;
         let mut calm = Instant::now() + STORM;
         while Instant::now() < end {
@@ -150,19 +179,16 @@ impl Run {
     fn start_worker(&mut self, index: usize) -> Result<Replica> {
         let history = self.histories;
         self.histories += 1;
-        let (backend, url) = match self.chaos.sentinel {
-            true => {
-                let ports = self.servers.sentinel_ports();
-                let urls: Vec<_> = ports.iter().map(|port| local(*port)).collect();
-                ("redis-sentinel", urls.join(","))
-            }
-            false => ("redis", local(self.proxies[index].port())),
+        let ports = match self.chaos.layout {
+            Layout::Single => vec![self.proxies[index].port()],
+            Layout::Sentinel | Layout::Cluster => self.servers.ports(),
         };
         let orders = Orders {
-            backend: backend.to_owned(),
-            url,
+            backend: self.backend().to_owned(),
+            url: urls(&ports),
             replica: format!("w{index}"),
             lease: if index % 3 == 2 { LONGER_LEASE } else { LEASE },
+            grace: self.grace(),
             seed: self.chaos.seed ^ ((history + 1) << 20),
             pace: self.chaos.pace,
             habit: self.chaos.habit,
@@ -198,7 +224,7 @@ impl Run {
         let numbers = 0..self.histories;
         let workers: Vec<_> =
             numbers.map(|number| load(self.history(number))).collect::<Result<_>>()?;
-        Ok(check(&assemble(&driver, &workers)?, &Bounds::new(LONGER_LEASE)))
+        Ok(check(&assemble(&driver, &workers)?, &Bounds::with_grace(LONGER_LEASE, self.grace())))
     }
 
     fn begin(&mut self, kind: &str, forgets: bool) -> u64 {
@@ -219,6 +245,7 @@ impl Run {
     }
 }
 
-fn local(port: u16) -> String {
-    format!("redis://127.0.0.1:{port}")
+fn urls(ports: &[u16]) -> String {
+    let urls: Vec<_> = ports.iter().map(|port| format!("redis://127.0.0.1:{port}")).collect();
+    urls.join(",")
 }

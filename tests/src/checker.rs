@@ -65,6 +65,8 @@ pub struct Bounds {
     pub lease: Duration,
     /// What a machine needs besides: timers, scheduling that was too short to be measured.
     pub slack: Duration,
+    /// How long the servers may grant nothing after a fault.
+    pub grace: Duration,
     /// No fault excuses a longer standstill.
     pub standstill: Duration,
 }
@@ -73,9 +75,15 @@ impl Bounds {
     /// The bounds for replicas whose longest lease is this.
     #[must_use]
     pub fn new(lease: Duration) -> Self {
+        Self::with_grace(lease, lease)
+    }
+
+    /// The bounds where nothing is granted for longer than a lease after a fault.
+    #[must_use]
+    pub fn with_grace(lease: Duration, grace: Duration) -> Self {
         // A waiter that was not renewed lately asks again after a third of its lease.
         let slack = lease / 3 + Duration::from_millis(250);
-        Self { lease, slack, standstill: lease * 6 + Duration::from_secs(4) }
+        Self { lease, slack, grace, standstill: lease * 5 + grace + Duration::from_secs(4) }
     }
 }
 

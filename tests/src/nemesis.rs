@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::random::Random;
+use crate::servers::Layout;
 
 /// One kind of fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -32,9 +33,13 @@ pub enum Kind {
     Restart,
     /// The server is killed and starts again with nothing.
     Wipe,
-    /// The master is killed, and a replica takes over.
+    /// The clock of the server is set forward.
+    ClockForward,
+    /// The clock of the server is set back.
+    ClockBack,
+    /// A master is killed, and a replica takes over.
     FailOver,
-    /// Sentinel is told to make a replica the master.
+    /// A replica is told to take over.
     SwitchOver,
 }
 
@@ -56,7 +61,9 @@ impl Kind {
             Self::Restart => "server restarted with data",
             Self::Wipe => "server restarted without data",
             Self::FailOver => "fail-over after a kill of the master",
-            Self::SwitchOver => "switch-over by sentinel",
+            Self::SwitchOver => "switch-over to a replica",
+            Self::ClockForward => "clock of the server set forward",
+            Self::ClockBack => "clock of the server set back",
         }
     }
 
@@ -90,9 +97,9 @@ pub struct Nemesis {
 }
 
 impl Nemesis {
-    /// The faults of `seed` for a single server, or for servers that sentinels watch.
+    /// The faults of `seed` for servers of this layout, with a clock that can be set or without.
     #[must_use]
-    pub fn new(seed: u64, replicas: usize, lease: Duration, sentinel: bool) -> Self {
+    pub fn new(seed: u64, replicas: usize, lease: Duration, layout: Layout, clock: bool) -> Self {
         let everywhere = [
             (Kind::KillWorker, 24),
             (Kind::FreezeWorker, 16),
@@ -109,9 +116,11 @@ impl Nemesis {
             (Kind::Restart, 5),
             (Kind::Wipe, 3),
         ];
-        let watched = [(Kind::FailOver, 4), (Kind::SwitchOver, 6)];
-        let more: &[_] = if sentinel { &watched } else { &single };
-        let kinds = everywhere.iter().chain(more).copied().collect();
+        let many = [(Kind::FailOver, 10), (Kind::SwitchOver, 10)];
+        let clocks = [(Kind::ClockForward, 6), (Kind::ClockBack, 6)];
+        let more: &[_] = if layout == Layout::Single { &single } else { &many };
+        let clocks: &[_] = if clock { &clocks } else { &[] };
+        let kinds = everywhere.iter().chain(more).chain(clocks).copied().collect();
         Self { random: Random::part(seed, 77), kinds, replicas: replicas as u64, lease }
     }
 
@@ -132,6 +141,8 @@ impl Nemesis {
             Kind::FreezeWorker | Kind::CutUp | Kind::CutDown | Kind::CutOff => {
                 (self.lease * 3 / 10, self.lease * 2)
             }
+            // What a jump goes by, for these.
+            Kind::ClockForward | Kind::ClockBack => (self.lease / 20, self.lease * 3),
             Kind::FreezeServer => (self.lease / 5, self.lease * 3 / 2),
             Kind::KillWorker | Kind::Restart | Kind::Wipe => (Duration::ZERO, self.lease),
             _ => (self.lease / 5, self.lease),
@@ -153,16 +164,19 @@ mod tests {
 
     #[test]
     fn a_seed_gives_the_same_faults_and_all_kinds_of_them() {
-        let faults = |seed, sentinel| {
-            let mut nemesis = Nemesis::new(seed, 5, Duration::from_secs(1), sentinel);
-            (0..400).map(|_| nemesis.choose().kind).collect::<Vec<_>>()
+        let faults = |seed, layout, clock| {
+            let mut nemesis = Nemesis::new(seed, 5, Duration::from_secs(1), layout, clock);
+            (0..600).map(|_| nemesis.choose().kind).collect::<Vec<_>>()
         };
-        assert_eq!(faults(3, false), faults(3, false));
-        assert_ne!(faults(3, false), faults(4, false));
-        let kinds = |sentinel| {
-            let kinds: std::collections::HashSet<_> = faults(3, sentinel).into_iter().collect();
+        let single = |seed| faults(seed, Layout::Single, false);
+        assert_eq!(single(3), single(3));
+        assert_ne!(single(3), single(4));
+        let kinds = |layout, clock| {
+            let kinds: std::collections::HashSet<_> =
+                faults(3, layout, clock).into_iter().collect();
             kinds.len()
         };
-        assert_eq!((kinds(false), kinds(true)), (12, 7));
+        assert_eq!((kinds(Layout::Single, false), kinds(Layout::Single, true)), (12, 14));
+        assert_eq!((kinds(Layout::Sentinel, false), kinds(Layout::Cluster, false)), (7, 7));
     }
 }

@@ -28,6 +28,8 @@ pub struct Orders {
     pub replica: String,
     /// Its lease.
     pub lease: Duration,
+    /// How long it lets nothing be granted after a restart.
+    pub grace: Duration,
     /// Chooses its work.
     pub seed: u64,
     /// The mean pause between two jobs of a task.
@@ -48,6 +50,7 @@ impl Orders {
             self.url.clone(),
             self.replica.clone(),
             self.lease.as_millis().to_string(),
+            self.grace.as_millis().to_string(),
             self.seed.to_string(),
             self.pace.as_micros().to_string(),
             habit.to_owned(),
@@ -60,7 +63,7 @@ impl Orders {
     /// # Errors
     /// When they are not what a driver gives.
     pub fn read(arguments: &[String]) -> Result<Self> {
-        let [backend, url, replica, lease, seed, pace, habit, history] = arguments else {
+        let [backend, url, replica, lease, grace, seed, pace, habit, history] = arguments else {
             bail!("a worker is started by the driver, not by hand");
         };
         Ok(Self {
@@ -68,6 +71,7 @@ impl Orders {
             url: url.clone(),
             replica: replica.clone(),
             lease: Duration::from_millis(lease.parse()?),
+            grace: Duration::from_millis(grace.parse()?),
             seed: seed.parse()?,
             pace: Duration::from_micros(pace.parse()?),
             habit: if habit == "honest" { Habit::Honest } else { Habit::IgnoresGuard },
@@ -80,7 +84,8 @@ impl Orders {
     /// # Errors
     /// When the coordinator cannot be made, or not be started within a minute.
     pub async fn obey(self) -> Result<()> {
-        let settings = CoordinatorSettings::builder().lease(self.lease).build()?;
+        let settings =
+            CoordinatorSettings::builder().lease(self.lease).grace(self.grace).build()?;
         let replica = ReplicaId::new(self.replica.as_str())?;
         let coordinator = backend::open(&self.backend, &self.url, replica, settings)?;
         let (stop, stopping) = watch::channel(false);

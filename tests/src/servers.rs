@@ -1,5 +1,7 @@
-//! The servers of one run: a single one, or a master with replicas that sentinels watch.
+//! The servers of one run: a single one, a master with replicas that sentinels watch, or a cluster.
 
+mod clock;
+mod cluster;
 mod redis;
 
 use std::path::Path;
@@ -9,75 +11,115 @@ use anyhow::{Context as _, Result, bail};
 use tokio::time::Instant;
 
 use crate::backend::MASTER;
+pub use clock::ServerClock;
 pub use redis::{Server, ask, is_installed};
+
+/// How the servers of a run are laid out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Layout {
+    /// One server.
+    Single,
+    /// A master with two replicas and three sentinels.
+    Sentinel,
+    /// Three masters with a replica each.
+    Cluster,
+}
 
 /// All servers of a run.
 #[derive(Debug)]
 pub struct Servers {
-    /// Those with data; the first is the master of the beginning.
+    layout: Layout,
+    /// Those with data; the first is a master of the beginning.
     pub data: Vec<Server>,
     sentinels: Vec<Server>,
 }
 
 const PATIENCE: Duration = Duration::from_secs(30);
+/// In seconds.
+const LAG: u64 = 2;
+const POLL: Duration = Duration::from_millis(100);
 
 impl Servers {
-    /// One server.
-    ///
-    /// # Errors
-    /// When it does not start.
-    pub async fn single(directory: &Path) -> Result<Self> {
-        Ok(Self { data: vec![Server::start(directory).await?], sentinels: Vec::new() })
-    }
-
-    /// Three servers and three sentinels.
+    /// Starts them, a single one with a clock that can be set.
     ///
     /// # Errors
     /// When they do not start or do not find each other.
-    pub async fn watched(directory: &Path) -> Result<Self> {
-        let mut data = vec![Server::start(directory).await?];
-        let master = data[0].port().to_string();
-        for _ in 0..2 {
-            let stored = ["--save", "", "--appendonly", "yes", "--repl-diskless-sync-delay", "0"];
-            let follow = [stored.as_slice(), &["--replicaof", "127.0.0.1", &master]].concat();
-            data.push(Server::start_with(directory, &follow).await?);
-        }
-        let mut sentinels = Vec::new();
-        for number in 0..3 {
-            let file = directory.join(format!("sentinel-{number}.conf"));
-            let text = format!(
-                "sentinel monitor {MASTER} 127.0.0.1 {master} 2\n\
-                 sentinel down-after-milliseconds {MASTER} 1000\n\
-                 sentinel failover-timeout {MASTER} 4000\n"
-            );
-            std::fs::write(&file, text)?;
-            let file = file.display().to_string();
-            sentinels.push(Server::start_with(directory, &[&file, "--sentinel"]).await?);
-        }
-        let servers = Self { data, sentinels };
+    pub async fn start(
+        directory: &Path,
+        layout: Layout,
+        clock: Option<&ServerClock>,
+    ) -> Result<Self> {
+        let (data, sentinels) = match layout {
+            Layout::Single => match clock {
+                Some(clock) => (vec![Server::start_under(directory, clock).await?], Vec::new()),
+                None => (vec![Server::start(directory).await?], Vec::new()),
+            },
+            Layout::Sentinel => watched(directory).await?,
+            Layout::Cluster => (cluster::start(directory).await?, Vec::new()),
+        };
+        let servers = Self { layout, data, sentinels };
         servers.settle().await?;
         Ok(servers)
     }
 
-    /// The ports of the sentinels.
+    /// Where replicas are told to look: the sentinels, or all servers with data.
     #[must_use]
-    pub fn sentinel_ports(&self) -> Vec<u16> {
-        self.sentinels.iter().map(Server::port).collect()
+    pub fn ports(&self) -> Vec<u16> {
+        let servers = if self.sentinels.is_empty() { &self.data } else { &self.sentinels };
+        servers.iter().map(Server::port).collect()
+    }
+
+    /// How long a master that was replaced may go on to take writes.
+    #[must_use]
+    pub const fn lag(&self) -> Duration {
+        match self.layout {
+            Layout::Single | Layout::Cluster => Duration::ZERO,
+            Layout::Sentinel => Duration::from_secs(LAG),
+        }
+    }
+
+    /// The servers that take writes at present, as far as they answer.
+    pub async fn masters(&self) -> Vec<usize> {
+        let mut masters = Vec::new();
+        match self.layout {
+            Layout::Single => masters.push(0),
+            Layout::Sentinel => masters.extend(self.named_master().await.ok()),
+            Layout::Cluster => {
+                for (index, node) in self.data.iter().enumerate() {
+                    let role = node.ask("INFO replication").await.unwrap_or_default();
+                    if role.contains("role:master") {
+                        masters.push(index);
+                    }
+                }
+            }
+        }
+        masters
+    }
+
+    /// Tells the replica of a master to take its place.
+    pub async fn switch_over(&self, master: usize) {
+        let asked = match (self.layout, self.sentinels.first()) {
+            (Layout::Cluster, _) => match self.follower(master).await {
+                Some(follower) => follower.ask("CLUSTER FAILOVER").await,
+                None => return,
+            },
+            (_, Some(sentinel)) => sentinel.ask(&format!("SENTINEL FAILOVER {MASTER}")).await,
+            _ => return,
+        };
+        // One that is refused changes nothing, which whoever waits for the change finds out.
+        drop(asked);
     }
 
     /// The master that a sentinel names.
-    ///
-    /// # Errors
-    /// When it names none.
-    pub async fn master(&self) -> Result<usize> {
-        let Some(sentinel) = self.sentinels.first() else { return Ok(0) };
+    async fn named_master(&self) -> Result<usize> {
+        let sentinel = self.sentinels.first().context("there is no sentinel")?;
         let question = format!("SENTINEL get-master-addr-by-name {MASTER}");
         let answer = sentinel.ask(&question).await?;
         let is_named = |server: &Server| answer.contains(&server.port().to_string());
         self.data.iter().position(is_named).context("the master is none of the servers")
     }
 
-    /// Waits until both replicas follow and every sentinel knows all others.
+    /// Waits until all replicas follow and everybody knows all others.
     ///
     /// # Errors
     /// When that takes too long.
@@ -87,25 +129,56 @@ impl Servers {
             if Instant::now() >= deadline {
                 bail!("the servers do not find each other");
             }
-            tokio::time::sleep(Duration::from_millis(100)).await;
+            tokio::time::sleep(POLL).await;
         }
         Ok(())
     }
 
     async fn is_settled(&self) -> bool {
+        if self.layout == Layout::Cluster {
+            return self.is_whole_cluster().await;
+        }
         for sentinel in &self.sentinels {
             let state = sentinel.ask("INFO sentinel").await.unwrap_or_default();
             if !(state.contains("status=ok,") && state.contains("slaves=2,sentinels=3")) {
                 return false;
             }
         }
-        let Ok(master) = self.master().await else { return false };
+        let masters = self.masters().await;
         for (index, server) in self.data.iter().enumerate() {
             let state = server.ask("INFO replication").await.unwrap_or_default();
-            if self.data.len() > 1 && index != master && !state.contains("master_link_status:up") {
+            if !masters.contains(&index) && !state.contains("master_link_status:up") {
                 return false;
             }
         }
-        true
+        !masters.is_empty()
     }
+}
+
+async fn watched(directory: &Path) -> Result<(Vec<Server>, Vec<Server>)> {
+    let lag = LAG.to_string();
+    // Sentinel leaves a master alone for seconds that lives and was replaced. Without its replicas
+    // it must not go on.
+    let stops = ["--min-replicas-to-write", "1", "--min-replicas-max-lag", &lag];
+    let stored = ["--save", "", "--appendonly", "yes", "--repl-diskless-sync-delay", "0"];
+    let stored = [stored.as_slice(), &stops].concat();
+    let mut data = vec![Server::start_with(directory, &stored).await?];
+    let master = data[0].port().to_string();
+    for _ in 0..2 {
+        let follow = [stored.as_slice(), &["--replicaof", "127.0.0.1", &master]].concat();
+        data.push(Server::start_with(directory, &follow).await?);
+    }
+    let mut sentinels = Vec::new();
+    for number in 0..3 {
+        let file = directory.join(format!("sentinel-{number}.conf"));
+        let text = format!(
+            "sentinel monitor {MASTER} 127.0.0.1 {master} 2\n\
+             sentinel down-after-milliseconds {MASTER} 1000\n\
+             sentinel failover-timeout {MASTER} 4000\n"
+        );
+        std::fs::write(&file, text)?;
+        let file = file.display().to_string();
+        sentinels.push(Server::start_with(directory, &[&file, "--sentinel"]).await?);
+    }
+    Ok((data, sentinels))
 }

@@ -132,7 +132,7 @@ impl Run {
     ) -> Result<()> {
         let faults = replicas[victim].coordinator.faults().clone();
         let pause = random.between(LEASE / 4, LEASE * 2);
-        match random.below(6) {
+        match random.below(7) {
             0 | 1 => {
                 let number = self.begin("crash", false);
                 let Replica { coordinator, running, history, recorder, .. } = &replicas[victim];
@@ -162,6 +162,12 @@ impl Run {
                 let number = self.begin("answers lost", false);
                 faults.lose_replies(u32::try_from(random.below(4))? + 1);
                 faults.lose_requests(u32::try_from(random.below(3))?);
+                tokio::time::sleep(LEASE / 3).await;
+                self.end(number);
+            }
+            5 => {
+                let number = self.begin("clock of the hub set forward", false);
+                self.hub.jump_clock(random.between(LEASE / 20, LEASE * 3));
                 tokio::time::sleep(LEASE / 3).await;
                 self.end(number);
             }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use botmesh_tests::chaos::{Chaos, Outcome};
 use botmesh_tests::checker::Rule;
 use botmesh_tests::nemesis::Kind;
-use botmesh_tests::servers;
+use botmesh_tests::servers::{self, Layout};
 use botmesh_tests::worker::Habit;
 
 fn run(seed: u64, seconds: u64, change: impl FnOnce(&mut Chaos)) -> Option<Outcome> {
@@ -36,6 +36,20 @@ fn a_minute_of_faults_breaks_no_promise() {
     // Less than this would prove nothing.
     assert!(report.turns > 1_000 && report.fault_count() >= 10, "{report}");
     assert!(report.faults.contains_key(Kind::KillWorker.name()), "{report}");
+}
+
+/// C12: nor do they on a cluster and under Sentinel, where masters die and others take their place.
+#[test]
+fn faults_of_many_servers_break_no_promise() {
+    for layout in [Layout::Cluster, Layout::Sentinel] {
+        let Some(Outcome { report, directory }) = run(2, 25, |chaos| chaos.layout = layout) else {
+            return;
+        };
+        println!("{report}");
+        let place = directory.display();
+        assert!(report.violations.is_empty(), "{layout:?}: the histories are in {place}\n{report}");
+        assert!(report.turns > 500 && report.fault_count() >= 3, "{layout:?}: {report}");
+    }
 }
 
 /// C6: a worker that goes on after its guard refused is seen to do so by the checker, so that its

@@ -71,6 +71,12 @@ fn a_hub_that_grants_at_once_after_a_wipe_is_found() {
 }
 
 #[test]
+fn a_hub_that_trusts_its_clock_is_found() {
+    let rules = [Rule::Overlap, Rule::TakenTooEarly, Rule::ActedWhenDead];
+    expose(Mutation::TrustTheClock, &rules);
+}
+
+#[test]
 fn a_worker_that_ignores_its_guard_is_found() {
     let ignorant = |seed| Simulation { habit: Habit::IgnoresGuard, ..Simulation::new(seed) };
     let found = (1..=4)

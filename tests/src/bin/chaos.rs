@@ -5,6 +5,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context as _, Result, bail};
 use botmesh_tests::chaos::Chaos;
+use botmesh_tests::servers::Layout;
 use tokio::signal::unix::{SignalKind, signal};
 
 fn main() -> ExitCode {
@@ -20,8 +21,9 @@ fn main() -> ExitCode {
 
 fn run() -> Result<bool> {
     let chaos = read(std::env::args().skip(1))?;
-    let (seed, replicas, time) = (chaos.seed, chaos.replicas, chaos.time);
-    println!("seed {seed}, {replicas} replicas, faults for {} s", time.as_secs());
+    let Chaos { seed, replicas, time, layout, .. } = chaos;
+    let run = format!("seed {seed}, {layout:?}, {replicas} replicas, {} s", time.as_secs());
+    println!("{run}");
     let mut builder = tokio::runtime::Builder::new_multi_thread();
     let runtime = builder.worker_threads(1).enable_all().build()?;
     let outcome = runtime.block_on(async {
@@ -34,7 +36,7 @@ fn run() -> Result<bool> {
             _ = interrupt.recv() => bail!("it was interrupted"),
         }
     })?;
-    print!("{}", outcome.report);
+    print!("{run}\n{}", outcome.report);
     let clean = outcome.report.violations.is_empty();
     if !clean {
         println!("the histories are in {}", outcome.directory.display());
@@ -47,23 +49,26 @@ fn read(mut arguments: impl Iterator<Item = String>) -> Result<Chaos> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH)?;
     let mut chaos = Chaos::new(program, now.as_secs(), Duration::from_secs(600));
     while let Some(flag) = arguments.next() {
-        if flag == "--sentinel" {
-            chaos.sentinel = true;
+        let layout = match flag.as_str() {
+            "--sentinel" => Some(Layout::Sentinel),
+            "--cluster" => Some(Layout::Cluster),
+            _ => None,
+        };
+        if let Some(layout) = layout {
+            chaos.layout = layout;
             continue;
         }
         let value = arguments.next().with_context(|| format!("{flag} needs a value"))?;
         let number = || value.parse::<u64>().with_context(|| format!("{value} is no number"));
         match flag.as_str() {
-            "--backend" => chaos.backend = value,
+            "--backend" if value == "redis" => {}
+            "--backend" => bail!("there is no backend {value}: choose redis"),
             "--minutes" => chaos.time = Duration::from_secs(number()? * 60),
             "--seconds" => chaos.time = Duration::from_secs(number()?),
             "--seed" => chaos.seed = number()?,
             "--replicas" => chaos.replicas = usize::try_from(number()?)?,
             other => bail!("{other} is not known: see `cargo xtask help`"),
         }
-    }
-    if chaos.backend != "redis" {
-        bail!("there is no backend {}: choose redis", chaos.backend);
     }
     if !(3..=8).contains(&chaos.replicas) {
         bail!("{} replicas: choose 3 to 8", chaos.replicas);

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use crate::nemesis::{Kind, Nemesis, Plan};
 use crate::random::Random;
+use crate::servers::Layout;
 
 /// Something that befalls a replica, or all of them.
 #[derive(Debug, Clone, Copy)]
@@ -37,7 +38,7 @@ impl Trouble {
 
 impl Troubles {
     pub(super) fn new(seed: u64, replicas: usize, lease: Duration) -> Self {
-        let nemesis = Nemesis::new(seed, replicas, lease, false);
+        let nemesis = Nemesis::new(seed, replicas, lease, Layout::Single, false);
         Self { random: Random::part(seed, 78), nemesis, replicas: replicas as u64, lease }
     }
 

@@ -2,15 +2,16 @@
 
 use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use tokio::time::Instant;
 
-use super::Run;
+use super::{LEASE, Run};
 use crate::history::Event;
 use crate::nemesis::{Kind, Plan};
 use crate::proxy::Direction;
+use crate::servers::Layout;
 
-/// How long Sentinel may take to name another master.
+/// How long it may take until another master is elected.
 const ELECTION: Duration = Duration::from_secs(20);
 
 impl Run {
@@ -34,25 +35,25 @@ impl Run {
             Kind::CutUp => self.cut(victim, &[Direction::Up], time).await,
             Kind::CutDown => self.cut(victim, &[Direction::Down], time).await,
             Kind::CutOff => self.cut(victim, &[Direction::Up, Direction::Down], time).await,
-            Kind::FlushScripts => self.tell_master("SCRIPT FLUSH").await,
-            Kind::KillPushes => self.tell_master("CLIENT KILL TYPE pubsub").await,
+            Kind::FlushScripts => self.tell_master(victim, "SCRIPT FLUSH").await,
+            Kind::KillPushes => self.tell_master(victim, "CLIENT KILL TYPE pubsub").await,
             Kind::FreezeServer => {
-                let master = self.servers.master().await.unwrap_or(0);
+                let master = self.a_master(victim).await.unwrap_or(0);
                 self.servers.data[master].pause(true)?;
                 self.sleep(time).await;
                 self.servers.data[master].pause(false)?;
             }
-            Kind::Restart | Kind::Wipe => {
-                let server = &mut self.servers.data[0];
-                server.kill();
-                if kind == Kind::Wipe {
-                    server.wipe()?;
+            Kind::Restart | Kind::Wipe => self.restart(kind == Kind::Wipe, time).await?,
+            Kind::ClockForward | Kind::ClockBack => {
+                if let Some(clock) = &mut self.clock {
+                    let back = kind == Kind::ClockBack;
+                    clock.jump(time, back)?;
+                    // By as much the sessions of the dead end later.
+                    self.sleep(if back { time } else { LEASE / 3 }).await;
                 }
-                tokio::time::sleep(time).await;
-                server.launch().await?;
             }
-            Kind::FailOver => self.fail_over(time).await?,
-            Kind::SwitchOver => self.switch_over().await?,
+            Kind::FailOver => self.fail_over(victim, time).await?,
+            Kind::SwitchOver => self.switch_over(victim).await?,
         }
         self.driver.note(Event::Healed { number });
         Ok(())
@@ -73,36 +74,56 @@ impl Run {
         directions.iter().for_each(|way| self.proxies[victim].flow(*way, true));
     }
 
+    async fn a_master(&self, number: usize) -> Option<usize> {
+        let masters = self.servers.masters().await;
+        masters.get(number % masters.len().max(1)).copied()
+    }
+
     /// A server that does not answer is harmed enough.
-    async fn tell_master(&self, command: &str) {
-        if let Ok(master) = self.servers.master().await {
+    async fn tell_master(&self, number: usize, command: &str) {
+        if let Some(master) = self.a_master(number).await {
             let _ = self.servers.data[master].ask(command).await;
         }
     }
 
-    async fn fail_over(&mut self, time: Duration) -> Result<()> {
-        let master = self.servers.master().await?;
+    async fn restart(&mut self, wiped: bool, time: Duration) -> Result<()> {
+        let server = &mut self.servers.data[0];
+        server.kill();
+        if wiped {
+            server.wipe()?;
+        }
+        tokio::time::sleep(time).await;
+        if let Some(clock) = &mut self.clock {
+            // Whoever forgets its fences must not be told times again that were before: that such
+            // a server grants higher fences is promised with an honest clock only.
+            clock.set_right()?;
+        }
+        server.launch().await
+    }
+
+    async fn fail_over(&mut self, number: usize, time: Duration) -> Result<()> {
+        let master = self.a_master(number).await.context("no master answers")?;
         self.servers.data[master].kill();
-        self.await_other_master(master).await;
+        self.await_other_masters(master).await;
         tokio::time::sleep(time).await;
         self.servers.data[master].launch().await?;
         self.servers.settle().await
     }
 
-    async fn switch_over(&self) -> Result<()> {
-        let master = self.servers.master().await?;
-        let command = format!("SENTINEL FAILOVER {}", crate::backend::MASTER);
-        if let Some(sentinel) = self.servers.sentinel_ports().first() {
-            let _ = crate::servers::ask(*sentinel, &command).await;
-        }
-        self.await_other_master(master).await;
+    async fn switch_over(&self, number: usize) -> Result<()> {
+        let master = self.a_master(number).await.context("no master answers")?;
+        self.servers.switch_over(master).await;
+        self.await_other_masters(master).await;
         self.servers.settle().await
     }
 
-    async fn await_other_master(&self, before: usize) {
+    /// Waits until others have taken the place of a master.
+    async fn await_other_masters(&self, before: usize) {
+        let wanted = if self.chaos.layout == Layout::Cluster { 3 } else { 1 };
         let deadline = Instant::now() + ELECTION;
         while Instant::now() < deadline {
-            if self.servers.master().await.is_ok_and(|master| master != before) {
+            let masters = self.servers.masters().await;
+            if masters.len() == wanted && !masters.contains(&before) {
                 return;
             }
             tokio::time::sleep(Duration::from_millis(50)).await;

@@ -1,8 +1,8 @@
 //! Who waits gets on.
 //!
 //! A holder notes often that it holds, so a key to which nothing happens while somebody waits is
-//! held by nobody who lives. That may last a lease, and longer only while a fault lasts or the
-//! machine stalls, both of which are measured.
+//! held by nobody who lives. That may last a lease, and longer only while a fault or the grace after it
+//! lasts or the machine stalls, which are measured.
 
 use super::exclusion::name;
 use super::{Bounds, Rule, Violation};
@@ -40,7 +40,7 @@ fn check_gap(
     accuse: &mut impl FnMut(Rule, Nanos, String),
 ) {
     let bound = nanos(bounds.lease + bounds.slack);
-    let clear = clear_stretch(timeline, gap, nanos(bounds.lease));
+    let clear = clear_stretch(timeline, gap, nanos(bounds.grace));
     let idle = stalled(timeline, clear);
     if clear.1 - clear.0 > bound + idle {
         let seen = format!(

@@ -1,10 +1,12 @@
 //! A private Redis server in a directory of its own.
 
+use std::ffi::OsString;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use super::ServerClock;
 use anyhow::{Context as _, Result, bail};
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -15,6 +17,10 @@ const PROGRAM: &str = "redis-server";
 /// The same program under another name: it becomes the server when it is called so.
 const CHECKER: &str = "redis-check-rdb";
 const PATIENCE: Duration = Duration::from_secs(20);
+/// Keeps its data over a kill, but for the last second.
+const LOGGED: &[&str] = &["--save", "", "--appendonly", "yes", "--appendfsync", "everysec"];
+/// The nodes of a cluster talk to each other on a port that is higher by ten thousand.
+const HIGHEST_PORT: u16 = 55_000;
 
 /// One server process, or the place where one ran.
 #[derive(Debug)]
@@ -22,6 +28,7 @@ pub struct Server {
     port: u16,
     directory: PathBuf,
     arguments: Vec<String>,
+    environment: Vec<(String, OsString)>,
     child: Option<Child>,
 }
 
@@ -49,8 +56,16 @@ fn program() -> Option<Command> {
 /// # Errors
 /// When there is none.
 fn free_port() -> Result<u16> {
-    let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).context("no port is free")?;
-    Ok(listener.local_addr()?.port())
+    let mut taken = Vec::new();
+    loop {
+        let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).context("no port is free")?;
+        let port = listener.local_addr()?.port();
+        if port < HIGHEST_PORT {
+            return Ok(port);
+        }
+        // Kept until one is found, so that the system offers another one each time.
+        taken.push(listener);
+    }
 }
 
 impl Server {
@@ -59,11 +74,15 @@ impl Server {
     /// # Errors
     /// When it cannot be started or does not answer.
     pub async fn start(parent: &Path) -> Result<Self> {
-        Self::start_with(
-            parent,
-            &["--save", "", "--appendonly", "yes", "--appendfsync", "everysec"],
-        )
-        .await
+        Self::start_with(parent, LOGGED).await
+    }
+
+    /// As [`start`](Self::start), with a clock that can be set.
+    ///
+    /// # Errors
+    /// As for [`start`](Self::start).
+    pub async fn start_under(parent: &Path, clock: &ServerClock) -> Result<Self> {
+        Self::launched(parent, LOGGED, clock.environment()).await
     }
 
     /// Starts a server with these arguments besides the port.
@@ -71,13 +90,21 @@ impl Server {
     /// # Errors
     /// As for [`start`](Self::start).
     pub async fn start_with(parent: &Path, arguments: &[&str]) -> Result<Self> {
+        Self::launched(parent, arguments, Vec::new()).await
+    }
+
+    async fn launched(
+        parent: &Path,
+        arguments: &[&str],
+        environment: Vec<(String, OsString)>,
+    ) -> Result<Self> {
         let port = free_port()?;
         let directory = parent.join(format!("redis-{port}"));
         std::fs::create_dir_all(&directory)?;
         let mut words: Vec<String> = arguments.iter().map(|&word| word.to_owned()).collect();
         let common = ["--port", &port.to_string(), "--bind", "127.0.0.1"];
         words.extend(common.iter().map(|&word| word.to_owned()));
-        let mut server = Self { port, directory, arguments: words, child: None };
+        let mut server = Self { port, directory, arguments: words, environment, child: None };
         server.launch().await?;
         Ok(server)
     }
@@ -102,7 +129,11 @@ impl Server {
         let log = self.directory.join("log");
         let log = std::fs::File::options().create(true).append(true).open(log)?;
         let mut program = program().context("redis-server is absent: install it")?;
-        program.args(&self.arguments).current_dir(&self.directory).stdout(log);
+        program
+            .args(&self.arguments)
+            .envs(self.environment.clone())
+            .current_dir(&self.directory)
+            .stdout(log);
         let child = program.spawn().context("redis-server could not be started")?;
         self.child = Some(child);
         let deadline = Instant::now() + PATIENCE;
