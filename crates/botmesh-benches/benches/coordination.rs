@@ -1,4 +1,4 @@
-//! What the coordination of replicas through Redis costs: `cargo xtask bench coordination`.
+//! What the coordination of replicas costs: `cargo xtask bench coordination`.
 
 use anyhow::Result;
 use botmesh_benches::coordination::{Figure, Options, USAGE, measure};

@@ -1,4 +1,4 @@
-//! What the coordinator on Redis costs, each figure beside the limit that was measured in the same
+//! What a coordinator costs, each figure beside the limit that was measured in the same
 //! run.
 
 mod bare;
@@ -6,6 +6,7 @@ mod counters;
 mod fail_over;
 mod latency;
 mod options;
+mod postgres;
 mod report;
 pub(crate) mod server;
 mod throughput;
@@ -19,7 +20,7 @@ use botmesh_core::coordination::{AcquireTurn, ChatTurn, Coordinator as _, Coordi
 use botmesh_core::id::ChatKey;
 use botmesh_redis_store::RedisCoordinator;
 
-pub use options::{Options, USAGE};
+pub use options::{Backend, Options, USAGE};
 pub use report::Figure;
 use report::Report;
 use server::PrivateServer;
@@ -32,8 +33,11 @@ const SHORT_LEASE: Duration = Duration::from_secs(1);
 /// # Errors
 /// When the server cannot be started, or something that is to be measured does not happen.
 pub async fn measure(options: &Options, told: impl Fn(&Figure)) -> Result<()> {
-    let server = PrivateServer::start()?;
     let mut report = Report::new(told);
+    if options.backend == Backend::Postgres {
+        return postgres::measure(options, &mut report).await;
+    }
+    let server = PrivateServer::start()?;
     throughput::measure(&server, options, &mut report).await?;
     if options.throughput_only {
         return Ok(());

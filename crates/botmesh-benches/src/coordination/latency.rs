@@ -166,7 +166,7 @@ impl Times {
     }
 }
 
-fn tell(
+pub(super) fn tell(
     report: &mut Report<'_>,
     what: &str,
     ours: &Times,

@@ -6,14 +6,26 @@ use anyhow::{Context as _, Result, bail};
 pub const USAGE: &str = "\
 usage: cargo xtask bench coordination [OPTION]
 
-  --quick    some seconds: does it work at all?
-  --full     also with 100,000 chats
-  --chats N  throughput only, with so many chats
+  --backend NAME    redis (by default) or postgres
+  --quick           some seconds: does it work at all?
+  --full            also with 100,000 chats
+  --chats N         throughput only, with so many chats
 ";
 
-/// How much is measured.
+/// On which server replicas are coordinated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Backend {
+    /// Redis.
+    Redis,
+    /// PostgreSQL.
+    Postgres,
+}
+
+/// What is measured, and how much.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
+    /// On which server.
+    pub backend: Backend,
     /// At which numbers of chats messages are coordinated.
     pub chats: Vec<u64>,
     /// With how many replicas.
@@ -40,7 +52,9 @@ impl Options {
     /// # Errors
     /// When an argument is not known.
     pub fn parse(arguments: impl Iterator<Item = String>) -> Result<Option<Self>> {
+        let mut arguments = arguments;
         let mut options = Self {
+            backend: Backend::Redis,
             chats: vec![1, 100, 10_000],
             replicas: vec![1, 2, 4],
             rounds: 5,
@@ -51,14 +65,21 @@ impl Options {
             watched: Duration::from_secs(12),
             throughput_only: false,
         };
-        let mut arguments = arguments;
         while let Some(argument) = arguments.next() {
             match argument.as_str() {
                 // Cargo tells every bench that it is one.
                 "--bench" => {}
                 "--help" | "-h" => return Ok(None),
+                "--backend" => {
+                    options.backend = match arguments.next().as_deref() {
+                        Some("redis") => Backend::Redis,
+                        Some("postgres") => Backend::Postgres,
+                        other => bail!("there is no backend {other:?}\n{USAGE}"),
+                    }
+                }
                 "--quick" => {
                     options = Self {
+                        backend: options.backend,
                         chats: vec![1, 100],
                         replicas: vec![1, 2],
                         rounds: 1,
@@ -94,6 +115,9 @@ mod tests {
     fn strange_arguments_are_refused_and_the_usage_is_told() {
         let parse = |words: &[&str]| Options::parse(words.iter().map(|word| (*word).to_owned()));
         assert!(parse(&["--fast"]).is_err());
+        assert!(parse(&["--backend", "paper"]).is_err());
+        let postgres = parse(&["--backend", "postgres", "--quick"]).unwrap().unwrap();
+        assert_eq!((postgres.backend, postgres.rounds), (Backend::Postgres, 1));
         assert_eq!(parse(&["--help"]).unwrap(), None);
         assert_eq!(parse(&["--bench", "--full"]).unwrap().unwrap().held, 100_000);
     }

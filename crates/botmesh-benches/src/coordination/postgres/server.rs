@@ -1,0 +1,66 @@
+use std::net::{Ipv4Addr, TcpListener};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, ensure};
+use sqlx::{Connection as _, PgConnection};
+use tempfile::TempDir;
+
+/// Makes the data and starts the server, as a user of its own where this runs as root.
+const SCRIPT: &str = r#"set -eu
+as=
+if [ "$(id -u)" = 0 ]; then
+    chmod a+x "$1"
+    chown postgres "$1"
+    as="setpriv --reuid=postgres --regid=postgres --init-groups env HOME=$1"
+fi
+cd "$1"
+bin=$(ls -d /usr/lib/postgresql/*/bin 2>/dev/null | sort -V | tail -n 1)
+PATH=${bin:+$bin:}$PATH
+$as initdb -D data -A trust -U postgres --no-sync -E UTF8 --locale=C.UTF-8 >log 2>&1
+exec $as postgres -D data -p "$2" -c listen_addresses=127.0.0.1 -c unix_socket_directories= \
+    -c synchronous_commit=off -c shared_buffers=128MB >>log 2>&1
+"#;
+
+/// A PostgreSQL of the bench's own: on a free port, gone when this is dropped. It answers before
+/// its disk does (`synchronous_commit = off`).
+#[derive(Debug)]
+pub(super) struct PrivateServer {
+    port: u16,
+    process: Child,
+    _directory: TempDir,
+}
+
+impl PrivateServer {
+    pub(super) async fn start() -> Result<Self> {
+        let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port();
+        let directory = tempfile::tempdir()?;
+        let mut command = Command::new("sh");
+        command.args(["-c", SCRIPT, "sh"]).arg(directory.path()).arg(port.to_string());
+        let process = command.stdin(Stdio::null()).spawn().context("there is no shell")?;
+        let server = Self { port, process, _directory: directory };
+        let deadline = Instant::now() + Duration::from_secs(60);
+        while server.connection().await.is_err() {
+            ensure!(Instant::now() < deadline, "PostgreSQL did not start: is it installed?");
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        Ok(server)
+    }
+
+    pub(super) fn url(&self) -> String {
+        format!("postgres://postgres@127.0.0.1:{}/postgres", self.port)
+    }
+
+    /// A connection of the same driver that the coordinator uses.
+    pub(super) async fn connection(&self) -> Result<PgConnection> {
+        Ok(PgConnection::connect(&self.url()).await?)
+    }
+}
+
+impl Drop for PrivateServer {
+    fn drop(&mut self) {
+        // SIGQUIT: the server ends its own processes and does not wait for anything.
+        let _ = Command::new("kill").args(["-QUIT", &self.process.id().to_string()]).status();
+        let _ = self.process.wait();
+    }
+}
