@@ -5,13 +5,14 @@ use std::sync::Arc;
 use anyhow::{Result, bail};
 use botmesh_core::ReplicaId;
 use botmesh_core::coordination::{Coordinator, CoordinatorSettings};
+use botmesh_postgres_store::PostgresCoordinator;
 use botmesh_redis_store::{RedisCoordinator, RedisStore};
 
 /// The name under which sentinels know the master.
 pub const MASTER: &str = "botmesh";
 
-/// Makes a coordinator of a backend: `redis` with one URL, or `redis-sentinel` or `redis-cluster`
-/// with the URLs of the sentinels or of nodes, separated by commas.
+/// Makes a coordinator of a backend: `redis` or `postgres` with one URL, or `redis-sentinel` or
+/// `redis-cluster` with the URLs of the sentinels or of nodes, separated by commas.
 ///
 /// # Errors
 /// When there is no such backend or its URL is refused.
@@ -23,6 +24,11 @@ pub fn open(
 ) -> Result<Arc<dyn Coordinator>> {
     let urls = url.split(',').map(str::to_owned);
     let builder = match backend {
+        "postgres" => {
+            let builder = PostgresCoordinator::connect(url).prefix("chaos_");
+            let coordinator = builder.replica_id(replica).settings(settings).build()?;
+            return Ok(Arc::new(coordinator));
+        }
         "redis" => RedisCoordinator::connect(url),
         "redis-sentinel" => RedisCoordinator::through(RedisStore::sentinel(urls, MASTER)),
         "redis-cluster" => RedisCoordinator::through(RedisStore::cluster(urls)),

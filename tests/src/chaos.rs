@@ -26,7 +26,7 @@ use crate::worker::Habit;
 pub struct Chaos {
     /// The program of the workers.
     pub program: PathBuf,
-    /// How its servers are laid out. Faults of the network are for a single one.
+    /// Which servers there are. Faults of the network are for a single one.
     pub layout: Layout,
     /// Chooses work and faults.
     pub seed: u64,
@@ -139,8 +139,9 @@ impl Run {
     async fn found(&self) -> Result<()> {
         let grace = self.grace();
         let settings = CoordinatorSettings::builder().lease(LONGER_LEASE).grace(grace).build()?;
-        let url = urls(&self.servers.ports());
-        let founder = backend::open(self.backend(), &url, ReplicaId::new("founder")?, settings)?;
+        let layout = self.chaos.layout;
+        let url = layout.url(&self.servers.ports());
+        let founder = backend::open(layout.backend(), &url, ReplicaId::new("founder")?, settings)?;
         founder.start().await.context("the backend cannot be founded")?;
         tokio::time::sleep(grace).await;
         founder.stop().await.context("the backend cannot be founded")
@@ -148,14 +149,6 @@ impl Run {
 
     fn grace(&self) -> Duration {
         LONGER_LEASE + self.servers.lag()
-    }
-
-    const fn backend(&self) -> &'static str {
-        match self.chaos.layout {
-            Layout::Single => "redis",
-            Layout::Sentinel => "redis-sentinel",
-            Layout::Cluster => "redis-cluster",
-        }
     }
 
     async fn rage(&mut self) -> Result<()> {
@@ -179,13 +172,14 @@ impl Run {
     fn start_worker(&mut self, index: usize) -> Result<Replica> {
         let history = self.histories;
         self.histories += 1;
-        let ports = match self.chaos.layout {
-            Layout::Single => vec![self.proxies[index].port()],
-            Layout::Sentinel | Layout::Cluster => self.servers.ports(),
+        let layout = self.chaos.layout;
+        let ports = match layout.is_single() {
+            true => vec![self.proxies[index].port()],
+            false => self.servers.ports(),
         };
         let orders = Orders {
-            backend: self.backend().to_owned(),
-            url: urls(&ports),
+            backend: layout.backend().to_owned(),
+            url: layout.url(&ports),
             replica: format!("w{index}"),
             lease: if index % 3 == 2 { LONGER_LEASE } else { LEASE },
             grace: self.grace(),
@@ -243,9 +237,4 @@ impl Run {
             self.driver.note(Event::Stalled { length });
         }
     }
-}
-
-fn urls(ports: &[u16]) -> String {
-    let urls: Vec<_> = ports.iter().map(|port| format!("redis://127.0.0.1:{port}")).collect();
-    urls.join(",")
 }

@@ -29,7 +29,7 @@ pub enum Kind {
     KillPushes,
     /// `SIGSTOP` and `SIGCONT` of the server.
     FreezeServer,
-    /// The server is killed and starts again with what it had written.
+    /// The server ends and starts again with what it had written.
     Restart,
     /// The server is killed and starts again with nothing.
     Wipe,
@@ -118,9 +118,13 @@ impl Nemesis {
         ];
         let many = [(Kind::FailOver, 10), (Kind::SwitchOver, 10)];
         let clocks = [(Kind::ClockForward, 6), (Kind::ClockBack, 6)];
-        let more: &[_] = if layout == Layout::Single { &single } else { &many };
+        let more: &[_] = if layout.is_single() { &single } else { &many };
         let clocks: &[_] = if clock { &clocks } else { &[] };
-        let kinds = everywhere.iter().chain(more).chain(clocks).copied().collect();
+        let mut kinds: Vec<_> = everywhere.iter().chain(more).chain(clocks).copied().collect();
+        if layout == Layout::Postgres {
+            // It has none.
+            kinds.retain(|(kind, _)| *kind != Kind::FlushScripts);
+        }
         Self { random: Random::part(seed, 77), kinds, replicas: replicas as u64, lease }
     }
 
@@ -178,5 +182,6 @@ mod tests {
         };
         assert_eq!((kinds(Layout::Single, false), kinds(Layout::Single, true)), (12, 14));
         assert_eq!((kinds(Layout::Sentinel, false), kinds(Layout::Cluster, false)), (7, 7));
+        assert_eq!(kinds(Layout::Postgres, false), 11);
     }
 }

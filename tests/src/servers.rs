@@ -2,6 +2,9 @@
 
 mod clock;
 mod cluster;
+mod data;
+mod layout;
+mod postgres;
 mod redis;
 
 use std::path::Path;
@@ -12,25 +15,17 @@ use tokio::time::Instant;
 
 use crate::backend::MASTER;
 pub use clock::ServerClock;
+pub use data::DataServer;
+pub use layout::Layout;
+pub use postgres::Postgres;
 pub use redis::{Server, ask, is_installed};
-
-/// How the servers of a run are laid out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Layout {
-    /// One server.
-    Single,
-    /// A master with two replicas and three sentinels.
-    Sentinel,
-    /// Three masters with a replica each.
-    Cluster,
-}
 
 /// All servers of a run.
 #[derive(Debug)]
 pub struct Servers {
     layout: Layout,
     /// Those with data; the first is a master of the beginning.
-    pub data: Vec<Server>,
+    pub data: Vec<DataServer>,
     sentinels: Vec<Server>,
 }
 
@@ -40,7 +35,7 @@ const LAG: u64 = 2;
 const POLL: Duration = Duration::from_millis(100);
 
 impl Servers {
-    /// Starts them, a single one with a clock that can be set.
+    /// Starts them, a single Redis with a clock that can be set.
     ///
     /// # Errors
     /// When they do not start or do not find each other.
@@ -50,10 +45,16 @@ impl Servers {
         clock: Option<&ServerClock>,
     ) -> Result<Self> {
         let (data, sentinels) = match layout {
-            Layout::Single => match clock {
-                Some(clock) => (vec![Server::start_under(directory, clock).await?], Vec::new()),
-                None => (vec![Server::start(directory).await?], Vec::new()),
-            },
+            Layout::Single => {
+                let server = match clock {
+                    Some(clock) => Server::start_under(directory, clock).await?,
+                    None => Server::start(directory).await?,
+                };
+                (vec![DataServer::Redis(server)], Vec::new())
+            }
+            Layout::Postgres => {
+                (vec![DataServer::Postgres(Postgres::start(directory).await?)], Vec::new())
+            }
             Layout::Sentinel => watched(directory).await?,
             Layout::Cluster => (cluster::start(directory).await?, Vec::new()),
         };
@@ -65,15 +66,17 @@ impl Servers {
     /// Where replicas are told to look: the sentinels, or all servers with data.
     #[must_use]
     pub fn ports(&self) -> Vec<u16> {
-        let servers = if self.sentinels.is_empty() { &self.data } else { &self.sentinels };
-        servers.iter().map(Server::port).collect()
+        match self.layout {
+            Layout::Sentinel => self.sentinels.iter().map(Server::port).collect(),
+            _ => self.data.iter().map(DataServer::port).collect(),
+        }
     }
 
     /// How long a master that was replaced may go on to take writes.
     #[must_use]
     pub const fn lag(&self) -> Duration {
         match self.layout {
-            Layout::Single | Layout::Cluster => Duration::ZERO,
+            Layout::Single | Layout::Postgres | Layout::Cluster => Duration::ZERO,
             Layout::Sentinel => Duration::from_secs(LAG),
         }
     }
@@ -82,7 +85,7 @@ impl Servers {
     pub async fn masters(&self) -> Vec<usize> {
         let mut masters = Vec::new();
         match self.layout {
-            Layout::Single => masters.push(0),
+            Layout::Single | Layout::Postgres => masters.push(0),
             Layout::Sentinel => masters.extend(self.named_master().await.ok()),
             Layout::Cluster => {
                 for (index, node) in self.data.iter().enumerate() {
@@ -115,7 +118,7 @@ impl Servers {
         let sentinel = self.sentinels.first().context("there is no sentinel")?;
         let question = format!("SENTINEL get-master-addr-by-name {MASTER}");
         let answer = sentinel.ask(&question).await?;
-        let is_named = |server: &Server| answer.contains(&server.port().to_string());
+        let is_named = |server: &DataServer| answer.contains(&server.port().to_string());
         self.data.iter().position(is_named).context("the master is none of the servers")
     }
 
@@ -155,18 +158,18 @@ impl Servers {
     }
 }
 
-async fn watched(directory: &Path) -> Result<(Vec<Server>, Vec<Server>)> {
+async fn watched(directory: &Path) -> Result<(Vec<DataServer>, Vec<Server>)> {
     let lag = LAG.to_string();
     // Sentinel leaves a master alone for seconds that lives and was replaced. Without its replicas
     // it must not go on.
     let stops = ["--min-replicas-to-write", "1", "--min-replicas-max-lag", &lag];
     let stored = ["--save", "", "--appendonly", "yes", "--repl-diskless-sync-delay", "0"];
     let stored = [stored.as_slice(), &stops].concat();
-    let mut data = vec![Server::start_with(directory, &stored).await?];
+    let mut data = vec![DataServer::Redis(Server::start_with(directory, &stored).await?)];
     let master = data[0].port().to_string();
     for _ in 0..2 {
         let follow = [stored.as_slice(), &["--replicaof", "127.0.0.1", &master]].concat();
-        data.push(Server::start_with(directory, &follow).await?);
+        data.push(DataServer::Redis(Server::start_with(directory, &follow).await?));
     }
     let mut sentinels = Vec::new();
     for number in 0..3 {

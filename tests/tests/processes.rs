@@ -8,19 +8,20 @@ use std::time::Duration;
 use botmesh_tests::chaos::{Chaos, Outcome};
 use botmesh_tests::checker::Rule;
 use botmesh_tests::nemesis::Kind;
-use botmesh_tests::servers::{self, Layout};
+use botmesh_tests::servers::Layout;
 use botmesh_tests::worker::Habit;
 
 fn run(seed: u64, seconds: u64, change: impl FnOnce(&mut Chaos)) -> Option<Outcome> {
-    if !servers::is_installed() {
-        let required = std::env::var("BOTMESH_REQUIRE_BACKENDS").is_ok_and(|set| set == "1");
-        assert!(!required, "redis-server is absent, and BOTMESH_REQUIRE_BACKENDS=1 wants it");
-        println!("skipped: redis-server is absent");
-        return None;
-    }
     let program = Path::new(env!("CARGO_BIN_EXE_worker")).to_owned();
     let mut chaos = Chaos::new(program, seed, Duration::from_secs(seconds));
     change(&mut chaos);
+    if !chaos.layout.is_installed() {
+        let required = std::env::var("BOTMESH_REQUIRE_BACKENDS").is_ok_and(|set| set == "1");
+        let absent = format!("the server of {} is absent", chaos.layout.backend());
+        assert!(!required, "{absent}, and BOTMESH_REQUIRE_BACKENDS=1 wants it");
+        println!("skipped: {absent}");
+        return None;
+    }
     let mut builder = tokio::runtime::Builder::new_multi_thread();
     let runtime = builder.worker_threads(1).enable_all().build().unwrap();
     Some(runtime.block_on(chaos.run()).unwrap())
@@ -50,6 +51,16 @@ fn faults_of_many_servers_break_no_promise() {
         assert!(report.violations.is_empty(), "{layout:?}: the histories are in {place}\n{report}");
         assert!(report.turns > 500 && report.fault_count() >= 3, "{layout:?}: {report}");
     }
+}
+
+/// C16: nor do they over PostgreSQL, which is stopped and killed.
+#[test]
+fn a_minute_of_faults_breaks_no_promise_on_postgres() {
+    let postgres = |chaos: &mut Chaos| chaos.layout = Layout::Postgres;
+    let Some(Outcome { report, directory }) = run(1, 60, postgres) else { return };
+    println!("{report}");
+    assert!(report.violations.is_empty(), "the histories are in {}\n{report}", directory.display());
+    assert!(report.turns > 500 && report.fault_count() >= 10, "{report}");
 }
 
 /// C6: a worker that goes on after its guard refused is seen to do so by the checker, so that its

@@ -17,7 +17,8 @@ usage: cargo xtask COMMAND
   simulate [--seeds N]           whole bots with faults in virtual time: so many seeds, 2,000 by default
            [--first N]           ... beginning with another one than 0
   bench [NAME [ARGUMENT...]]     one benchmark; without a name, the list of them
-  chaos [--minutes 10 | --seconds N] [--seed N] [--replicas N] [--backend redis] [--sentinel | --cluster]
+  chaos [--minutes 10 | --seconds N] [--seed N] [--replicas N]
+        [--backend redis|postgres | --sentinel | --cluster]
                                  worker processes and faults on a private server, and a check of what happened
         --bots [--minutes 10] [--seed N] [--replicas N] [--people N]
                                  ... the same with whole bots, which are also restarted and deployed in order

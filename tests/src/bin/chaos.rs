@@ -48,6 +48,7 @@ fn read(mut arguments: impl Iterator<Item = String>) -> Result<Chaos> {
     let program = std::env::current_exe()?.with_file_name("worker");
     let now = SystemTime::now().duration_since(UNIX_EPOCH)?;
     let mut chaos = Chaos::new(program, now.as_secs(), Duration::from_secs(600));
+    let mut layouts = Vec::new();
     while let Some(flag) = arguments.next() {
         let layout = match flag.as_str() {
             "--sentinel" => Some(Layout::Sentinel),
@@ -55,20 +56,26 @@ fn read(mut arguments: impl Iterator<Item = String>) -> Result<Chaos> {
             _ => None,
         };
         if let Some(layout) = layout {
-            chaos.layout = layout;
+            layouts.push(layout);
             continue;
         }
         let value = arguments.next().with_context(|| format!("{flag} needs a value"))?;
         let number = || value.parse::<u64>().with_context(|| format!("{value} is no number"));
         match flag.as_str() {
             "--backend" if value == "redis" => {}
-            "--backend" => bail!("there is no backend {value}: choose redis"),
+            "--backend" if value == "postgres" => layouts.push(Layout::Postgres),
+            "--backend" => bail!("there is no backend {value}: choose redis or postgres"),
             "--minutes" => chaos.time = Duration::from_secs(number()? * 60),
             "--seconds" => chaos.time = Duration::from_secs(number()?),
             "--seed" => chaos.seed = number()?,
             "--replicas" => chaos.replicas = usize::try_from(number()?)?,
             other => bail!("{other} is not known: see `cargo xtask help`"),
         }
+    }
+    match layouts.as_slice() {
+        [] => {}
+        [layout] => chaos.layout = *layout,
+        _ => bail!("choose one of --sentinel, --cluster and --backend postgres"),
     }
     if !(3..=8).contains(&chaos.replicas) {
         bail!("{} replicas: choose 3 to 8", chaos.replicas);

@@ -35,8 +35,7 @@ impl Run {
             Kind::CutUp => self.cut(victim, &[Direction::Up], time).await,
             Kind::CutDown => self.cut(victim, &[Direction::Down], time).await,
             Kind::CutOff => self.cut(victim, &[Direction::Up, Direction::Down], time).await,
-            Kind::FlushScripts => self.tell_master(victim, "SCRIPT FLUSH").await,
-            Kind::KillPushes => self.tell_master(victim, "CLIENT KILL TYPE pubsub").await,
+            Kind::FlushScripts | Kind::KillPushes => self.tell_master(victim, kind).await,
             Kind::FreezeServer => {
                 let master = self.a_master(victim).await.unwrap_or(0);
                 self.servers.data[master].pause(true)?;
@@ -80,17 +79,21 @@ impl Run {
     }
 
     /// A server that does not answer is harmed enough.
-    async fn tell_master(&self, number: usize, command: &str) {
+    async fn tell_master(&self, number: usize, kind: Kind) {
         if let Some(master) = self.a_master(number).await {
-            let _ = self.servers.data[master].ask(command).await;
+            let master = &self.servers.data[master];
+            let _ = match kind {
+                Kind::FlushScripts => master.ask("SCRIPT FLUSH").await.map(drop),
+                _ => master.break_pushes().await,
+            };
         }
     }
 
     async fn restart(&mut self, wiped: bool, time: Duration) -> Result<()> {
         let server = &mut self.servers.data[0];
-        server.kill();
-        if wiped {
-            server.wipe()?;
+        match wiped {
+            true => server.wipe()?,
+            false => server.halt(),
         }
         tokio::time::sleep(time).await;
         if let Some(clock) = &mut self.clock {

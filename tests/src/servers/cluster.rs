@@ -5,13 +5,13 @@ use std::path::Path;
 use anyhow::{Context as _, Result, bail};
 use tokio::time::Instant;
 
-use super::{PATIENCE, POLL, Server, Servers};
+use super::{DataServer, PATIENCE, POLL, Server, Servers};
 
 const MASTERS: usize = 3;
 const SLOTS: usize = 16_384;
 
 /// Starts six nodes and makes a cluster of them.
-pub(super) async fn start(directory: &Path) -> Result<Vec<Server>> {
+pub(super) async fn start(directory: &Path) -> Result<Vec<DataServer>> {
     let arguments = [
         ["--cluster-enabled", "yes"],
         ["--cluster-config-file", "nodes.conf"],
@@ -44,7 +44,7 @@ pub(super) async fn start(directory: &Path) -> Result<Vec<Server>> {
             tokio::time::sleep(POLL).await;
         }
     }
-    Ok(nodes)
+    Ok(nodes.into_iter().map(DataServer::Redis).collect())
 }
 
 async fn accept(node: &Server, command: &str) -> Result<()> {
@@ -71,7 +71,7 @@ impl Servers {
     }
 
     /// The node that follows a master.
-    pub(super) async fn follower(&self, master: usize) -> Option<&Server> {
+    pub(super) async fn follower(&self, master: usize) -> Option<&DataServer> {
         let wanted = format!("master_port:{}\r", self.data.get(master)?.port());
         for node in &self.data {
             if node.ask("INFO replication").await.is_ok_and(|role| role.contains(&wanted)) {

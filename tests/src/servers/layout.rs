@@ -1,0 +1,57 @@
+//! Which servers a run has.
+
+use super::{postgres, redis};
+
+/// Which servers a run has, and how they are laid out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Layout {
+    /// One Redis server.
+    Single,
+    /// A master of Redis with two replicas and three sentinels.
+    Sentinel,
+    /// Three masters of Redis with a replica each.
+    Cluster,
+    /// One PostgreSQL server.
+    Postgres,
+}
+
+impl Layout {
+    /// Whether there is one server, which nothing takes the place of.
+    #[must_use]
+    pub const fn is_single(self) -> bool {
+        matches!(self, Self::Single | Self::Postgres)
+    }
+
+    /// The coordinator for it, as [`open`](crate::backend::open) calls it.
+    #[must_use]
+    pub const fn backend(self) -> &'static str {
+        match self {
+            Self::Single => "redis",
+            Self::Sentinel => "redis-sentinel",
+            Self::Cluster => "redis-cluster",
+            Self::Postgres => "postgres",
+        }
+    }
+
+    /// Where that coordinator finds servers at these ports of this machine.
+    #[must_use]
+    pub fn url(self, ports: &[u16]) -> String {
+        let url = |port: &u16| match self {
+            // Without encryption: the proxies pass on what they see.
+            Self::Postgres => {
+                format!("postgres://postgres@127.0.0.1:{port}/postgres?sslmode=disable")
+            }
+            _ => format!("redis://127.0.0.1:{port}"),
+        };
+        ports.iter().map(url).collect::<Vec<_>>().join(",")
+    }
+
+    /// Whether this machine has the program of its servers.
+    #[must_use]
+    pub fn is_installed(self) -> bool {
+        match self {
+            Self::Postgres => postgres::is_installed(),
+            _ => redis::is_installed(),
+        }
+    }
+}
