@@ -229,13 +229,8 @@ impl Link {
         arguments: &[&[u8]],
     ) -> Result<Value, Fault> {
         let open = self.connection().await?;
-        let (keys, arguments) = (|| keys.iter().copied(), || arguments.iter().copied());
-        match self.run_on(&open, &script.by_digest(keys(), arguments())).await {
-            Err(fault) if fault.is_unknown_script() => {
-                self.run_on(&open, &script.by_text(keys(), arguments())).await
-            }
-            answered => answered,
-        }
+        let (keys, arguments) = (keys.iter().copied(), arguments.iter().copied());
+        self.evaluate_on(&open, script, keys, arguments).await
     }
 
     /// As `evaluate`; the first argument is the run of the server that executes it.
@@ -246,12 +241,22 @@ impl Link {
         arguments: &Words,
     ) -> Result<Value, Fault> {
         let open = self.connection().await?;
-        let keys = || keys.iter().map(String::as_str);
-        let run = open.run.as_bytes();
-        let arguments = || std::iter::once(run).chain(arguments.iter().map(str::as_bytes));
-        match self.run_on(&open, &script.by_digest(keys(), arguments())).await {
+        let run = std::iter::once(open.run.as_bytes());
+        let arguments = run.chain(arguments.iter().map(str::as_bytes));
+        self.evaluate_on(&open, script, keys.iter().map(String::as_str), arguments).await
+    }
+
+    async fn evaluate_on<'a>(
+        &self,
+        open: &Open,
+        script: &Script,
+        keys: impl ExactSizeIterator<Item = &'a str> + Clone,
+        arguments: impl Iterator<Item = &'a [u8]> + Clone,
+    ) -> Result<Value, Fault> {
+        let by_digest = script.by_digest(keys.clone(), arguments.clone());
+        match self.run_on(open, &by_digest).await {
             Err(fault) if fault.is_unknown_script() => {
-                self.run_on(&open, &script.by_text(keys(), arguments())).await
+                self.run_on(open, &script.by_text(keys, arguments)).await
             }
             answered => answered,
         }
