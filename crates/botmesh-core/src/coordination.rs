@@ -16,6 +16,7 @@ mod leadership;
 mod release;
 mod session;
 mod settings;
+pub mod stored;
 mod ticket;
 pub mod transition;
 mod turn;

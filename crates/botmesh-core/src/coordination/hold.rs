@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
+use serde::{Deserialize, Serialize};
 use tokio::sync::Notify;
 
 use super::error::LossReason;
@@ -19,7 +20,7 @@ pub struct Grant {
 }
 
 /// The last holder of a key before this one.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct PreviousHolder {
     /// Its incarnation.
     pub incarnation: IncarnationId,

@@ -23,6 +23,7 @@ mod mutation;
 mod operation;
 mod record;
 mod session;
+mod stored;
 
 #[cfg(test)]
 mod tests;
@@ -31,9 +32,12 @@ pub use mutation::Mutation;
 pub use operation::{Operation, Outcome, Reply, TicketId, Wakeup};
 pub use record::TurnRecord;
 pub use session::{Session, SessionTable};
+pub use stored::{StoredSession, StoredSpace, StoredTurn};
 
 use std::collections::BTreeMap;
 use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
 
 use super::key::CoordinationKey;
 use super::settings::CoordinatorSettings;
@@ -41,7 +45,10 @@ use record::Asking;
 
 /// A moment of the backend's clock in microseconds. Only the backend reads that clock, and moments
 /// of it are compared with each other alone.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+#[serde(transparent)]
 pub struct ServerTime(u64);
 
 impl ServerTime {

@@ -1,12 +1,14 @@
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use crate::coordination::hold::Grant;
 use crate::coordination::key::CoordinationKey;
 use crate::id::IncarnationId;
 
 /// A ticket as a backend knows it. The caller chooses the sequence, each higher than the one
 /// before, so that a request whose answer was lost can be repeated.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct TicketId {
     /// Whose ticket it is.
     pub incarnation: IncarnationId,

@@ -12,14 +12,14 @@ use crate::id::{Fence, IncarnationId};
 /// a record.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct TurnRecord {
-    holder: Option<TicketId>,
+    pub(super) holder: Option<TicketId>,
     /// Of the present or the last grant; zero when there was none.
-    fence: u64,
+    pub(super) fence: u64,
     /// While held: who held it before. While free: who held it last.
-    previous: Option<PreviousHolder>,
-    queue: VecDeque<TicketId>,
+    pub(super) previous: Option<PreviousHolder>,
+    pub(super) queue: VecDeque<TicketId>,
     /// A record that nobody touches until then is absent.
-    expires_at: ServerTime,
+    pub(super) expires_at: ServerTime,
 }
 
 /// How a ticket asks for a key.

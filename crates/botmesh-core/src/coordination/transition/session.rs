@@ -2,6 +2,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use super::operation::Reply;
 use super::{At, Mutation, ServerTime};
 use crate::coordination::session::SessionLease;
@@ -10,24 +12,25 @@ use crate::id::{Fence, IncarnationId};
 /// The sessions of one coordination space and what they share.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct SessionTable {
-    sessions: BTreeMap<IncarnationId, Session>,
+    pub(super) sessions: BTreeMap<IncarnationId, Session>,
     /// No fence below is granted any more, whatever records were forgotten.
-    floor: u64,
-    grace_until: ServerTime,
+    pub(super) floor: u64,
+    pub(super) grace_until: ServerTime,
     /// The run of the server that this table knows; none when it was just made or wiped.
-    server: Option<Arc<str>>,
+    pub(super) server: Option<Arc<str>>,
     /// Since when; none for a table that is known to be new.
-    server_since: Option<ServerTime>,
+    pub(super) server_since: Option<ServerTime>,
     /// When a heartbeat last showed that the clock had been set forward.
-    jumped_at: ServerTime,
+    pub(super) jumped_at: ServerTime,
 }
 
 /// One session: the lifetime of one incarnation.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Session {
     /// When it ends unless it is renewed.
     pub expires_at: ServerTime,
     /// How far each renewal extends it. Its owner chooses; others go by `expires_at`.
+    #[serde(with = "micros")]
     pub lease: Duration,
     /// When it was opened.
     pub registered_at: ServerTime,
@@ -243,5 +246,20 @@ impl Session {
     /// When it was renewed last, or opened.
     fn confirmed_at(&self) -> ServerTime {
         self.expires_at.minus(self.lease)
+    }
+}
+
+/// A duration as microseconds, which every database can hold and compute with.
+mod micros {
+    use std::time::Duration;
+
+    use serde::{Deserialize as _, Deserializer, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(time: &Duration, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_u64(u64::try_from(time.as_micros()).unwrap_or(u64::MAX))
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
+        u64::deserialize(from).map(Duration::from_micros)
     }
 }
