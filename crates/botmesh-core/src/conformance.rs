@@ -44,6 +44,7 @@ mod samples;
 pub mod store;
 #[cfg(test)]
 mod tests;
+pub mod told;
 pub mod wake;
 
 pub use case::{CaseError, finish};
