@@ -91,12 +91,6 @@ pub(super) fn encode(
     }
 }
 
-/// A ticket as the scripts keep it.
-#[cfg(test)]
-pub(super) fn write_ticket(ticket: &TicketId) -> String {
-    format!("{}/{}", ticket.sequence, ticket.incarnation.as_str())
-}
-
 fn millis(time: Duration) -> u128 {
     time.as_millis().max(1)
 }
