@@ -7,10 +7,12 @@ mod container;
 mod daemon;
 mod host;
 mod install;
+mod mongo;
 mod port;
 mod postgres;
 mod redis;
 mod state;
+mod virtual_environment;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -28,16 +30,19 @@ use state::State;
 pub(crate) enum Service {
     Redis,
     Postgres,
+    /// A stand-in where no container engine answers.
+    Mongo,
 }
 
 impl Service {
-    const ALL: &[Self] = &[Self::Redis, Self::Postgres];
+    const ALL: &[Self] = &[Self::Redis, Self::Postgres, Self::Mongo];
 
     /// The crates whose tests talk to the server.
     fn users(self) -> &'static [&'static str] {
         match self {
             Self::Redis => &["botmesh-redis-store"],
             Self::Postgres => &["botmesh-postgres-store"],
+            Self::Mongo => &["botmesh-mongo-store"],
         }
     }
 
@@ -51,6 +56,7 @@ impl Service {
                 let host = Host::prepare(postgres::IMAGE, postgres::PROGRAMS, install)?;
                 postgres::start(&host, install, state)
             }
+            Self::Mongo => mongo::start(state),
         }
     }
 }

@@ -51,18 +51,23 @@ impl Host {
     /// Prepares a place for servers: a container engine, if one answers and has or gets the image, otherwise this
     /// machine, with the programs.
     pub(super) fn prepare(image: &str, programs: &[Program], install: bool) -> Result<Self> {
-        let answers = |engine: &&str| process::succeeds(Command::new(engine).arg("info"));
-        if let Some(engine) = ["docker", "podman"].into_iter().find(answers) {
-            if container::has_image(engine, image) {
-                println!("{image} runs in containers of {engine}");
-                return Ok(Self::Engine(engine));
-            }
-            process::check_interrupted()?;
-            println!(
-                "notice: {engine} cannot get {image}; its programs run on this machine instead"
-            );
+        match Self::engine(image)? {
+            Some(engine) => Ok(engine),
+            None => Self::machine(programs, install),
         }
-        Self::machine(programs, install)
+    }
+
+    /// A container engine, if one answers and has or gets the image.
+    pub(super) fn engine(image: &str) -> Result<Option<Self>> {
+        let answers = |engine: &&str| process::succeeds(Command::new(engine).arg("info"));
+        let Some(engine) = ["docker", "podman"].into_iter().find(answers) else { return Ok(None) };
+        if container::has_image(engine, image) {
+            println!("{image} runs in containers of {engine}");
+            return Ok(Some(Self::Engine(engine)));
+        }
+        process::check_interrupted()?;
+        println!("notice: {engine} cannot get {image}; its programs run on this machine instead");
+        Ok(None)
     }
 
     /// This machine, with the programs.

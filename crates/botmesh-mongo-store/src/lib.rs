@@ -1,0 +1,19 @@
+#![doc = include_str!("../README.md")]
+
+mod builder;
+mod checkpoint;
+mod connections;
+mod cursor;
+mod document;
+mod expression;
+mod failure;
+mod lock;
+mod names;
+mod row;
+mod schema;
+mod server;
+mod settings;
+mod store;
+
+pub use builder::MongoStoreBuilder;
+pub use store::MongoStore;
