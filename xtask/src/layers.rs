@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use crate::source;
 use crate::tidy::Finding;
-use crate::workspace::{Package, Workspace};
+use crate::workspace::{Kind, Package, Workspace};
 
 #[cfg(test)]
 mod tests;
@@ -42,6 +42,10 @@ const CRATES: &[(&str, &[&str])] = &[
     ("botmesh-whatsapp-web", &[CORE, "botmesh-webhook"]),
 ];
 
+/// What all may use in their tests. It is not published, and need not be: a dev-dependency by path alone is left out of what
+/// is published.
+const TEST_SUPPORT: &str = "botmesh-test-support";
+
 /// A path inside a crate: where it starts and its segments, the last one as the `as` that follows renames it.
 #[derive(Debug, PartialEq, Eq)]
 struct CratePath {
@@ -71,6 +75,7 @@ fn check_crate(package: &Package) -> Vec<String> {
     siblings
         // A crate may name itself in its dev-dependencies, to switch a feature on for its own tests.
         .filter(|sibling| sibling.name != package.name)
+        .filter(|sibling| sibling.name != TEST_SUPPORT || sibling.kind != Kind::Development)
         .filter(|sibling| !allowed.contains(&sibling.name.as_str()))
         .map(|sibling| {
             let may = if allowed.is_empty() { "none".to_owned() } else { allowed.join(", ") };

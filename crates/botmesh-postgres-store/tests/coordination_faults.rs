@@ -10,9 +10,11 @@ use std::time::{Duration, Instant};
 
 use botmesh_core::coordination::{Coordinator as _, CoordinatorSettings, LossReason};
 use botmesh_postgres_store::{PostgresCoordinator, PostgresStore};
+use botmesh_test_support::proxy::Proxy;
+use botmesh_test_support::replica::{LEASE, acquire, chat, take};
+use botmesh_test_support::wire::Wire;
 use sqlx::{Executor as _, PgConnection};
-use support::proxy::Proxy;
-use support::replica::{LEASE, acquire, chat, replica, replica_with, take};
+use support::replica::{replica, replica_with};
 use support::server::PrivateServer;
 
 /// Takes turns on all replicas at once and checks that no two overlap and that fences grow.
@@ -201,7 +203,7 @@ async fn an_uncontended_message_costs_two_calls() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_reservation_whose_answer_was_lost_is_one_ticket() {
     let Some(server) = PrivateServer::start(&[]).await else { return support::skip() };
-    let proxy = Proxy::start(server.port).await;
+    let proxy = Proxy::start(Wire::Postgres, server.port).await;
     let a = replica(PostgresStore::connect(proxy.url())).await;
     let b = replica(PostgresStore::connect(server.url())).await;
     take(&a, "first").await.release().await.unwrap();
@@ -253,7 +255,7 @@ async fn a_restart_with_data_takes_no_turn_from_its_holder() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_crash_of_the_server_grants_nothing_beside_an_old_holder() {
     let Some(mut server) = PrivateServer::start(&[]).await else { return support::skip() };
-    let proxy = Proxy::start(server.port).await;
+    let proxy = Proxy::start(Wire::Postgres, server.port).await;
     let a = replica(PostgresStore::connect(proxy.url())).await;
     let b = replica(PostgresStore::connect(server.url())).await;
     let turn = take(&a, "k").await;

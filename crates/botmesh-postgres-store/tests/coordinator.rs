@@ -11,8 +11,9 @@ use botmesh_core::ReplicaId;
 use botmesh_core::conformance::coordinator::{CoordinatorFixture, Replica};
 use botmesh_core::coordination::{Coordinator, CoordinatorSettings};
 use botmesh_postgres_store::{PostgresCoordinator, PostgresStore, PostgresStoreBuilder};
-use support::proxy::Proxy;
-use support::turnstile::{Pass, pass};
+use botmesh_test_support::proxy::Proxy;
+use botmesh_test_support::turnstile::{Pass, pass};
+use botmesh_test_support::wire::Wire;
 
 #[derive(Debug)]
 struct Fixture {
@@ -51,7 +52,8 @@ impl CoordinatorFixture for Fixture {
         if self.proxied {
             let url = support::url()?;
             let (_, address) = url.rsplit_once(':')?;
-            let started = Proxy::start(address.split('/').next()?.parse().unwrap()).await;
+            let started =
+                Proxy::start(Wire::Postgres, address.split('/').next()?.parse().unwrap()).await;
             store = PostgresStore::connect(started.url()).max_connections(4);
             proxy = Some(started);
         }

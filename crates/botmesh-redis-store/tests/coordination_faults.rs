@@ -10,9 +10,11 @@ use std::time::{Duration, Instant};
 
 use botmesh_core::coordination::{Coordinator as _, LossReason};
 use botmesh_redis_store::{RedisCoordinator, RedisStore};
+use botmesh_test_support::proxy::Proxy;
+use botmesh_test_support::replica::{LEASE, acquire, chat, take};
+use botmesh_test_support::wire::Wire;
 use support::PrivateServer;
-use support::proxy::Proxy;
-use support::replica::{LEASE, acquire, chat, replica, replica_with, take};
+use support::replica::{replica, replica_with};
 
 /// Takes turns on all replicas at once and checks that no two overlap and that fences grow.
 async fn work(replicas: &[Arc<RedisCoordinator>], rounds: u32) {
@@ -170,7 +172,7 @@ async fn an_uncontended_message_costs_two_commands() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_reservation_whose_answer_was_lost_is_one_ticket() {
     let Some(server) = PrivateServer::start(&[]) else { return support::skip() };
-    let proxy = Proxy::start(server.port).await;
+    let proxy = Proxy::start(Wire::Redis, server.port).await;
     let a = replica(RedisStore::connect(proxy.url())).await;
     let b = replica(RedisStore::connect(server.url())).await;
     take(&a, "first").await.release().await.unwrap();
@@ -220,7 +222,7 @@ async fn a_restart_with_data_takes_no_turn_from_its_holder() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_restart_without_data_grants_nothing_beside_an_old_holder() {
     let Some(mut server) = PrivateServer::start(&[]) else { return support::skip() };
-    let proxy = Proxy::start(server.port).await;
+    let proxy = Proxy::start(Wire::Redis, server.port).await;
     let a = replica(RedisStore::connect(proxy.url())).await;
     let b = replica(RedisStore::connect(server.url())).await;
     let turn = take(&a, "k").await;

@@ -9,8 +9,9 @@ use std::time::Duration;
 use botmesh_core::coordination::{Coordinator as _, CoordinatorEvent, CoordinatorSettings};
 use botmesh_core::{ChatKey, ProviderId};
 use botmesh_redis_store::{RedisCoordinator, RedisStore, RedisStoreBuilder};
+use botmesh_test_support::replica::{LEASE, acquire, take};
 use support::PrivateServer;
-use support::replica::{LEASE, acquire, replica, replica_with, take};
+use support::replica::{replica, replica_with};
 
 fn strange() -> Vec<ChatKey> {
     let provider = ProviderId::new("suite").unwrap();

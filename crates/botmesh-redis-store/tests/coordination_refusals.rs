@@ -8,8 +8,9 @@ use std::time::{Duration, Instant};
 
 use botmesh_core::coordination::{CoordinationError, Coordinator as _};
 use botmesh_redis_store::{RedisCoordinator, RedisStore, RedisStoreBuilder};
+use botmesh_test_support::replica::{LEASE, take};
 use support::PrivateServer;
-use support::replica::{LEASE, replica_with, take};
+use support::replica::replica_with;
 
 /// Why a coordinator does not start. Nothing that it says may hold the password of these tests.
 async fn refusal(store: RedisStoreBuilder) -> String {
@@ -20,7 +21,7 @@ async fn refusal(store: RedisStoreBuilder) -> String {
     };
     let text = format!("{text} {coordinator:?}");
     assert!(!text.contains("hunter2"), "{text}");
-    assert!(coordinator.reserve(&support::replica::chat("k")).await.is_err());
+    assert!(coordinator.reserve(&botmesh_test_support::replica::chat("k")).await.is_err());
     text
 }
 

@@ -12,8 +12,9 @@ use botmesh_core::ReplicaId;
 use botmesh_core::conformance::coordinator::{CoordinatorFixture, Replica};
 use botmesh_core::coordination::{Coordinator, CoordinatorSettings};
 use botmesh_redis_store::{RedisCoordinator, RedisStore, RedisStoreBuilder};
-use support::proxy::Proxy;
-use support::turnstile::{Pass, pass};
+use botmesh_test_support::proxy::Proxy;
+use botmesh_test_support::turnstile::{Pass, pass};
+use botmesh_test_support::wire::Wire;
 
 #[derive(Debug)]
 struct Fixture {
@@ -55,7 +56,7 @@ impl CoordinatorFixture for Fixture {
         let mut store = (self.store)()?;
         let mut proxy = None;
         if self.proxied {
-            let started = Proxy::start(support::single_port()?).await;
+            let started = Proxy::start(Wire::Redis, support::single_port()?).await;
             store = RedisStore::connect(started.url());
             proxy = Some(started);
         }

@@ -9,9 +9,10 @@ use std::time::Duration;
 use botmesh_core::coordination::Coordinator as _;
 use botmesh_core::store::{Collection, DocumentStore as _, StoreError, Swap};
 use botmesh_redis_store::RedisStore;
+use botmesh_test_support::replica::take;
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
 use support::PrivateServer;
-use support::replica::{replica, take};
+use support::replica::replica;
 
 /// B7: a server is trusted by its certificate, whose authority is given, and not without it; a
 /// server that wants a certificate is shown one.

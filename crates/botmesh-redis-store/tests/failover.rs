@@ -9,8 +9,9 @@ use std::time::{Duration, Instant};
 use botmesh_core::coordination::{AcquireTurn, ChatTurn, Coordinator as _};
 use botmesh_core::store::{Collection, DocumentStore as _, Swap};
 use botmesh_redis_store::{RedisCoordinator, RedisStore};
+use botmesh_test_support::replica::{acquire, chat, take};
 use support::PrivateServer;
-use support::replica::{acquire, chat, replica, take};
+use support::replica::replica;
 
 /// Reserves and waits, again and again while the server is away.
 async fn take_at_last(replica: &RedisCoordinator, name: &str) -> ChatTurn {

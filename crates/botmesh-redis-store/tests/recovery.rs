@@ -13,8 +13,9 @@ use botmesh_core::store::{
     DocumentStore as _, LockStore as _, Store as _, StoreError, Swap,
 };
 use botmesh_redis_store::RedisStore;
+use botmesh_test_support::proxy::Proxy;
+use botmesh_test_support::wire::Wire;
 use support::PrivateServer;
-use support::proxy::Proxy;
 
 const CHATS: Collection = Collection::Chats;
 
@@ -141,7 +142,7 @@ async fn cut_connections_and_forgotten_scripts_change_no_outcome() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_write_whose_answer_was_lost_is_not_taken_for_a_refused_one() {
     let Some(server) = PrivateServer::start(&[]) else { return support::skip() };
-    let proxy = Proxy::start(server.port).await;
+    let proxy = Proxy::start(Wire::Redis, server.port).await;
     let store = RedisStore::connect(proxy.url()).await.unwrap();
     let chat = ChatKey::decode("suite:a").unwrap();
     let (fence, minute) = (Fence::new(7), Duration::from_secs(60));

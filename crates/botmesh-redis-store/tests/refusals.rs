@@ -13,8 +13,9 @@ use botmesh_core::store::{
     StoreError, Swap,
 };
 use botmesh_redis_store::{RedisStore, RedisStoreBuilder};
+use botmesh_test_support::replica::{acquire, take};
 use support::PrivateServer;
-use support::replica::{acquire, replica, take};
+use support::replica::replica;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 /// Why the store does not open. Nothing that it says may hold the password of these tests.
@@ -109,7 +110,7 @@ async fn permissions_suffice(
 
     let (a, b) = (replica(builder()).await, replica(builder()).await);
     let turn = take(&a, "k").await;
-    let ticket = b.reserve(&support::replica::chat("k")).await.unwrap();
+    let ticket = b.reserve(&botmesh_test_support::replica::chat("k")).await.unwrap();
     let (next, released) = tokio::join!(acquire(&b, ticket), async {
         turn.release().await.unwrap();
         Instant::now()

@@ -2,12 +2,8 @@
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
 #[cfg(feature = "coordination")]
-pub(crate) mod proxy;
-#[cfg(feature = "coordination")]
 pub(crate) mod replica;
 pub(crate) mod server;
-#[cfg(feature = "coordination")]
-pub(crate) mod turnstile;
 
 use botmesh_core::ChatKey;
 use botmesh_core::store::CheckpointWrite;

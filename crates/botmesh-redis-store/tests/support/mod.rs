@@ -1,9 +1,7 @@
 //! Where the servers of the tests are, and private ones for what would disturb others.
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
-pub(crate) mod proxy;
 pub(crate) mod replica;
-pub(crate) mod turnstile;
 
 use std::net::TcpListener;
 use std::os::unix::process::CommandExt as _;

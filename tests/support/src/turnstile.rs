@@ -1,3 +1,5 @@
+//! Lets few of many tests run at once.
+
 use std::sync::{Condvar, Mutex, PoisonError};
 
 static INSIDE: Mutex<usize> = Mutex::new(0);
@@ -5,10 +7,10 @@ static LEFT: Condvar = Condvar::new();
 
 /// Lets a test be one of few that run at once. It gives way when it is dropped.
 #[derive(Debug)]
-pub(crate) struct Pass(());
+pub struct Pass(());
 
 /// Waits until fewer than `most` tests are inside.
-pub(crate) fn pass(most: usize) -> Pass {
+pub fn pass(most: usize) -> Pass {
     let inside = INSIDE.lock().unwrap_or_else(PoisonError::into_inner);
     let mut inside =
         LEFT.wait_while(inside, |inside| *inside >= most).unwrap_or_else(PoisonError::into_inner);

@@ -1,3 +1,5 @@
+//! A TCP proxy before a server.
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
@@ -5,10 +7,13 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 
+use crate::wire::Wire;
+
 /// A TCP proxy before a server. It can lose answers, after the server has executed what was asked;
 /// lose messages, and nothing else; and stop all traffic.
 #[derive(Debug, Clone)]
-pub(crate) struct Proxy {
+pub struct Proxy {
+    wire: Wire,
     port: u16,
     faults: Arc<Faults>,
 }
@@ -22,7 +27,11 @@ struct Faults {
 }
 
 impl Proxy {
-    pub(crate) async fn start(server: u16) -> Self {
+    /// Starts one before the server on a port of this machine.
+    ///
+    /// # Panics
+    /// When no port can be had.
+    pub async fn start(wire: Wire, server: u16) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
         let faults = Faults {
@@ -32,42 +41,44 @@ impl Proxy {
             cuts: watch::Sender::new(0),
         };
         let faults = Arc::new(faults);
-        tokio::spawn(accept(listener, server, Arc::clone(&faults)));
-        Self { port, faults }
+        tokio::spawn(accept(listener, wire, server, Arc::clone(&faults)));
+        Self { wire, port, faults }
     }
 
-    pub(crate) fn url(&self) -> String {
-        // Encrypted, nothing could be told apart.
-        format!("postgres://postgres@127.0.0.1:{}/postgres?sslmode=disable", self.port)
+    /// Where clients connect.
+    #[must_use]
+    pub fn url(&self) -> String {
+        self.wire.url(self.port)
     }
 
     /// Cuts the connection instead of passing the next answer on.
-    pub(crate) fn lose_next_answer(&self) {
+    pub fn lose_next_answer(&self) {
         self.faults.answers_to_lose.fetch_add(1, Ordering::SeqCst);
     }
 
     /// Whether no answer is to be lost any more.
-    pub(crate) fn has_lost_all(&self) -> bool {
+    #[must_use]
+    pub fn has_lost_all(&self) -> bool {
         self.faults.answers_to_lose.load(Ordering::SeqCst) == 0
     }
 
-    /// Loses notifications from now on.
-    pub(crate) fn lose_messages(&self) {
+    /// Loses the messages of subscriptions from now on.
+    pub fn lose_messages(&self) {
         self.faults.loses_messages.store(true, Ordering::SeqCst);
     }
 
     /// Stops all traffic, or lets it flow again.
-    pub(crate) fn freeze(&self, frozen: bool) {
+    pub fn freeze(&self, frozen: bool) {
         self.faults.flows.send_replace(!frozen);
     }
 
     /// Cuts all connections.
-    pub(crate) fn cut(&self) {
+    pub fn cut(&self) {
         self.faults.cuts.send_modify(|cuts| *cuts += 1);
     }
 }
 
-async fn accept(listener: TcpListener, server: u16, faults: Arc<Faults>) {
+async fn accept(listener: TcpListener, wire: Wire, server: u16, faults: Arc<Faults>) {
     while let Ok((client, _)) = listener.accept().await {
         let Ok(server) = TcpStream::connect(("127.0.0.1", server)).await else { continue };
         let (client, server) = (client.into_split(), server.into_split());
@@ -76,7 +87,7 @@ async fn accept(listener: TcpListener, server: u16, faults: Arc<Faults>) {
             let mut cut = faults.cuts.subscribe();
             tokio::select! {
                 () = pass_on(client.0, server.1, &faults) => {}
-                () = pass_back(server.0, client.1, &faults) => {}
+                () = pass_back(server.0, client.1, wire, &faults) => {}
                 _ = cut.changed() => {}
             }
         });
@@ -105,6 +116,7 @@ async fn pass_on(
 async fn pass_back(
     mut from: impl AsyncRead + Unpin,
     mut to: impl AsyncWrite + Unpin,
+    wire: Wire,
     faults: &Faults,
 ) {
     let mut waiting = Vec::new();
@@ -112,9 +124,9 @@ async fn pass_back(
     while let Ok(length @ 1..) = from.read(&mut buffer).await {
         flowing(faults).await;
         waiting.extend_from_slice(&buffer[..length]);
-        while let Some(length) = frame(&waiting) {
+        while let Some(length) = wire.frame(&waiting) {
             let frame: Vec<u8> = waiting.drain(..length).collect();
-            if faults.loses_messages.load(Ordering::SeqCst) && is_message(&frame) {
+            if faults.loses_messages.load(Ordering::SeqCst) && wire.is_push(&frame) {
                 continue;
             }
             let losing = &faults.answers_to_lose;
@@ -125,16 +137,4 @@ async fn pass_back(
             }
         }
     }
-}
-
-/// A notification.
-fn is_message(frame: &[u8]) -> bool {
-    frame.first() == Some(&b'A')
-}
-
-/// The length of the first message of a server, once it is complete.
-fn frame(bytes: &[u8]) -> Option<usize> {
-    let length: [u8; 4] = bytes.get(1..5)?.try_into().ok()?;
-    let length = usize::try_from(u32::from_be_bytes(length)).unwrap() + 1;
-    (length <= bytes.len()).then_some(length)
 }
