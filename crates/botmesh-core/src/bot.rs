@@ -1,18 +1,22 @@
 //! What users write: the definition of a bot, its checks, and the running bot.
 
 mod coordination;
+mod health;
 mod problem;
 mod running;
 mod settings;
+mod webhooks;
 
 #[cfg(any(test, feature = "testing"))]
 pub use crate::runtime::BrokenRule;
 pub use crate::runtime::{
-    Fallback, FallbackFunction, Handover, HandoverInfo, HandoverReason, ProviderSession,
+    Fallback, FallbackFunction, Handover, HandoverInfo, HandoverReason, ProviderSession, Role,
 };
 pub use coordination::Coordination;
+pub use health::{Health, HealthStatus, ProviderHealth};
 pub use problem::{BuildError, Problem, Severity};
 pub use running::RunningBot;
+pub use webhooks::Webhooks;
 
 use std::fmt;
 use std::sync::Arc;
@@ -111,7 +115,8 @@ impl Bot {
         self
     }
 
-    /// Handles the messages that no route matches.
+    /// Handles the messages that no route matches. Events and reactions, which nobody expects an
+    /// answer to, are handled by routes alone.
     pub fn fallback<F, R, T>(mut self, handler: F) -> Self
     where
         F: Fn(Context) -> R + Send + Sync + 'static,

@@ -4,10 +4,16 @@ mod capabilities;
 mod error;
 mod fallback;
 mod inbound;
+mod media;
+mod secret;
+mod webhook;
 
 pub use capabilities::{Capabilities, Capability};
 pub use error::{ProviderError, ProviderNotLeader, SendError};
 pub use inbound::{Accepted, ConnectionState, DeliverError, Deliveries, Inbound, Session};
+pub use media::MediaStream;
+pub use secret::Secret;
+pub use webhook::{Webhook, WebhookAnswer, WebhookRefusal};
 
 use std::fmt::Debug;
 use std::time::Duration;
@@ -15,7 +21,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 
 use crate::id::{ChatKey, MessageId, ProviderId};
-use crate::message::Outgoing;
+use crate::message::{Media, Outgoing};
 
 /// A connection to one messaging platform.
 ///
@@ -90,6 +96,19 @@ pub trait Provider: Debug + Send + Sync + 'static {
     /// [`ProviderError`]; [`ProviderError::Unsupported`] where there is no such sign.
     async fn typing(&self, _chat: &ChatKey) -> Result<(), ProviderError> {
         Err(self.unsupported(Capability::Typing))
+    }
+
+    /// Opens a picture, a recording or a file that a user sent, to be read piece by piece.
+    ///
+    /// # Errors
+    /// [`ProviderError`]; [`ProviderError::Unsupported`] where nothing can be downloaded.
+    async fn download(&self, _media: &Media) -> Result<MediaStream, ProviderError> {
+        Err(self.unsupported(Capability::Download))
+    }
+
+    /// Where the platform calls over HTTP, if it does.
+    fn webhook(&self) -> Option<&dyn Webhook> {
+        None
     }
 
     /// The error for something that this platform cannot do.

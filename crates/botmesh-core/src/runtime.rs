@@ -33,7 +33,7 @@ mod writer;
 
 pub use broken_rule::BrokenRule;
 pub use context::Context;
-pub use coordination::ProviderSession;
+pub use coordination::{ProviderSession, Role};
 pub use event::{Activity, ErrorEvent, Event};
 pub use handover::{Fallback, FallbackFunction, Handover, HandoverInfo, HandoverReason};
 pub use router::Next;
@@ -109,6 +109,11 @@ impl Runtime {
     /// Waits until everything that was accepted has been handled.
     pub(crate) async fn idle(&self) {
         self.lanes.idle().await;
+    }
+
+    /// Whether no more messages are taken.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.lanes.is_closed()
     }
 
     pub(crate) fn conversation_number(&self, name: &str) -> Result<usize, BotError> {

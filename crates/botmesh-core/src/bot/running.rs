@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use tokio::sync::broadcast;
 
+use super::health::Health;
+use super::webhooks::Webhooks;
 use crate::error::BotError;
 use crate::id::ChatKey;
 use crate::message::Reply;
@@ -75,6 +77,18 @@ impl RunningBot {
             // An ended provider never becomes ready, and the caller is to wait no longer.
             let _ = state.wait_for(|state| *state != ConnectionState::Connecting).await;
         }
+    }
+
+    /// What a web server needs to take the webhooks of this bot's providers.
+    #[must_use]
+    pub fn webhooks(&self) -> Webhooks {
+        Webhooks::new(Arc::clone(&self.runtime), self.supervisor.as_ref())
+    }
+
+    /// How the bot is: whether it is connected, leads or waits to.
+    #[must_use]
+    pub fn health(&self) -> Health {
+        self.webhooks().health()
     }
 
     /// Waits until everything that was accepted so far has been handled.

@@ -23,6 +23,12 @@ use crate::id::ChatKey;
 use crate::message::{Location, MediaKind};
 use crate::provider::Provider;
 
+/// The smallest picture, one transparent point. What users of a fake platform send is downloaded
+/// as these bytes.
+pub const PICTURE: &[u8] =
+    b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\0\0\0\x01\x08\x06\0\0\0\x1f\x15\xc4\x89\
+\0\0\0\rIDATx\x9cc`\0\x01\0\0\x05\0\x01\r\n-\xb4\0\0\0\0IEND\xaeB`\x82";
+
 /// A provider under test, connected to a fake of its platform, and what a test may do there.
 ///
 /// Each case gets a fixture of its own. The fake speaks the platform's real wire format, so that

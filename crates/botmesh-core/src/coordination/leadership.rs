@@ -47,6 +47,11 @@ impl Leadership {
         self.hold.fence
     }
 
+    /// The lease that the leadership lives on; none where nothing bounds it.
+    pub(crate) fn lease(&self) -> Option<Arc<SessionLease>> {
+        self.hold.session.clone()
+    }
+
     /// Whether this replica still leads.
     ///
     /// # Errors

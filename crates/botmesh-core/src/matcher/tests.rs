@@ -73,8 +73,7 @@ fn predicates_events_and_buttons_match_what_they_are_for() {
     let long = predicate(|message| message.body().is_some_and(|words| words.len() > 3));
     assert!(matches(long.clone(), &text("hello")) && !matches(long, &text("hi")));
 
-    let joined =
-        Message::new(chat(), Content::Event(ChatEvent { kind: EventKind::Joined, detail: None }));
+    let joined = Message::new(chat(), Content::Event(ChatEvent::new(EventKind::Joined)));
     assert!(matches(event(EventKind::Joined), &joined));
     assert!(!matches(event(EventKind::Left), &joined));
     assert!(!matches("joined", &joined));

@@ -1,3 +1,4 @@
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::id::MessageId;
@@ -11,6 +12,8 @@ pub enum Content {
     Text(String),
     /// A picture, a recording, a file.
     Media(Media),
+    /// Several pictures, recordings or files that were sent as one message, in order.
+    Album(Vec<Media>),
     /// A button that the bot had shown was pressed.
     Button(ButtonPress),
     /// A place.
@@ -35,6 +38,7 @@ impl Content {
         match self {
             Self::Text(text) => Some(text),
             Self::Media(media) => media.caption.as_deref(),
+            Self::Album(media) => media.iter().find_map(|media| media.caption.as_deref()),
             Self::Button(press) => press.label.as_deref(),
             _ => None,
         }
@@ -123,6 +127,14 @@ impl ButtonPress {
         Self { payload: payload.into(), label: None, message: None }
     }
 
+    /// The payload as the value that [`Button::data`](crate::Button::data) put into it.
+    ///
+    /// # Errors
+    /// When the payload is no `T`, as that of another button.
+    pub fn data<T: DeserializeOwned>(&self) -> Result<T, serde_json::Error> {
+        serde_json::from_str(&self.payload)
+    }
+
     /// Adds what the button said.
     #[must_use]
     pub fn with_label(mut self, label: impl Into<String>) -> Self {
@@ -164,12 +176,38 @@ pub struct Reaction {
 
 /// Something that happened in the chat.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct ChatEvent {
     /// What happened.
     pub kind: EventKind,
     /// Details in the platform's own words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
+    /// The message that it happened to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<MessageId>,
+}
+
+impl ChatEvent {
+    /// This happened.
+    #[must_use]
+    pub const fn new(kind: EventKind) -> Self {
+        Self { kind, detail: None, message: None }
+    }
+
+    /// Adds details in the platform's own words.
+    #[must_use]
+    pub fn with_detail(mut self, detail: impl Into<String>) -> Self {
+        self.detail = Some(detail.into());
+        self
+    }
+
+    /// Adds the message that it happened to.
+    #[must_use]
+    pub fn with_message(mut self, message: MessageId) -> Self {
+        self.message = Some(message);
+        self
+    }
 }
 
 /// The happenings that handlers can be registered for.

@@ -1,5 +1,7 @@
 use std::borrow::Cow;
 
+use serde::Serialize;
+
 use super::outgoing::{Attachment, AttachmentSource};
 use super::{Location, MediaKind};
 use crate::id::MessageId;
@@ -40,6 +42,26 @@ impl Button {
     /// A button that says `label` and brings back `payload`.
     pub fn new(label: impl Into<Text>, payload: impl Into<Cow<'static, str>>) -> Self {
         Self { label: label.into(), payload: payload.into() }
+    }
+
+    /// A button whose press brings back a value, which
+    /// [`ButtonPress::data`](crate::message::ButtonPress::data) reads.
+    ///
+    /// ```
+    /// # use botmesh_core::Button;
+    /// # use botmesh_core::message::ButtonPress;
+    /// #[derive(serde::Serialize, serde::Deserialize, PartialEq, Debug)]
+    /// enum Basket { Add(u32), Pay }
+    /// let button = Button::data("Pay", &Basket::Pay)?;
+    /// let press = ButtonPress::new(button.payload);
+    /// assert_eq!(press.data::<Basket>()?, Basket::Pay);
+    /// # Ok::<(), serde_json::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// When the value cannot be written as JSON.
+    pub fn data(label: impl Into<Text>, value: &impl Serialize) -> Result<Self, serde_json::Error> {
+        Ok(Self::new(label, serde_json::to_string(value)?))
     }
 }
 

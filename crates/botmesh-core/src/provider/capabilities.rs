@@ -12,6 +12,9 @@ pub struct Capabilities {
     pub buttons: bool,
     /// Sends pictures, recordings and files. Without it the send is refused.
     pub media: bool,
+    /// Opens what users sent, as [`Context::download`](crate::Context::download) does. Without it
+    /// the download is refused.
+    pub download: bool,
     /// Sends places. Without it a place becomes a line of text with a map address.
     pub location: bool,
     /// Edits sent messages. Without it the edit is refused.
@@ -32,6 +35,8 @@ pub struct Capabilities {
 pub enum Capability {
     /// Sending pictures, recordings and files.
     Media,
+    /// Downloading what users sent.
+    Download,
     /// Editing sent messages.
     Edit,
     /// Deleting sent messages.
@@ -46,6 +51,7 @@ impl fmt::Display for Capability {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Media => "send media",
+            Self::Download => "download media",
             Self::Edit => "edit messages",
             Self::Delete => "delete messages",
             Self::React => "react to messages",

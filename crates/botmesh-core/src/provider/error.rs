@@ -19,6 +19,14 @@ pub enum ProviderError {
         /// Why.
         reason: String,
     },
+    /// Another process receives the messages of this account.
+    #[error("another process receives the messages of {provider}: {reason}")]
+    Conflict {
+        /// The provider.
+        provider: ProviderId,
+        /// What the platform said, and what to do.
+        reason: String,
+    },
     /// The platform wants fewer calls.
     #[error("{provider} asks to wait for {retry_after:?} before the next send")]
     RateLimited {
@@ -72,7 +80,7 @@ impl ProviderError {
     /// Whether the same call may succeed later.
     #[must_use]
     pub const fn is_transient(&self) -> bool {
-        matches!(self, Self::RateLimited { .. } | Self::Unreachable { .. })
+        matches!(self, Self::RateLimited { .. } | Self::Unreachable { .. } | Self::Conflict { .. })
     }
 }
 

@@ -1,22 +1,29 @@
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use thiserror::Error;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
+use super::ProviderError;
+use crate::coordination::SessionLease;
 use crate::error::BoxError;
 use crate::id::ProviderId;
 use crate::message::Message;
 
 /// One run of a provider: where its messages go, and when it has to end.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Session {
     inbound: Inbound,
     cancel: CancellationToken,
     state: Arc<watch::Sender<ConnectionState>>,
+    reports: Option<Reports>,
+    lease: Option<Arc<SessionLease>>,
 }
+
+type Reports = Arc<dyn Fn(ProviderError) + Send + Sync>;
 
 /// Whether a provider is connected to its platform.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -39,7 +46,41 @@ impl Session {
         cancel: CancellationToken,
         state: Arc<watch::Sender<ConnectionState>>,
     ) -> Self {
-        Self { inbound, cancel, state }
+        Self { inbound, cancel, state, reports: None, lease: None }
+    }
+
+    /// Hands what [`report`](Self::report) is given to `listener`.
+    #[must_use]
+    pub fn reporting_to(
+        mut self,
+        listener: impl Fn(ProviderError) + Send + Sync + 'static,
+    ) -> Self {
+        self.reports = Some(Arc::new(listener));
+        self
+    }
+
+    /// The session is this replica's alone for as long as `lease` lives.
+    #[must_use]
+    pub fn leased(mut self, lease: Option<Arc<SessionLease>>) -> Self {
+        self.lease = lease;
+        self
+    }
+
+    /// How long the session is certainly this replica's alone; none when nothing bounds it. What
+    /// the platform is asked to do must end within this time: whoever comes next must not meet a
+    /// request of a process that froze.
+    #[must_use]
+    pub fn exclusive_for(&self) -> Option<Duration> {
+        self.lease.as_ref().map(|lease| lease.remaining())
+    }
+
+    /// Tells of a failure that the provider deals with itself and goes on. Tell each failure once,
+    /// not with each retry.
+    pub fn report(&self, error: ProviderError) {
+        match &self.reports {
+            Some(listener) => listener(error),
+            None => tracing::warn!(%error, "a provider reports a failure"),
+        }
     }
 
     /// Where messages go.
@@ -62,6 +103,15 @@ impl Session {
     /// Waits until the session has to end. Safe to cancel.
     pub async fn cancelled(&self) {
         self.cancel.cancelled().await;
+    }
+}
+
+impl fmt::Debug for Session {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Session")
+            .field("state", &*self.state.borrow())
+            .field("cancelled", &self.is_cancelled())
+            .finish_non_exhaustive()
     }
 }
 

@@ -69,13 +69,14 @@ impl Answer {
         self.as_text().and_then(|text| text.parse().ok()).ok_or_else(Invalid::unexplained)
     }
 
-    /// The picture, recording or file.
+    /// The picture, recording or file; of several, the first.
     ///
     /// # Errors
     /// [`Invalid`] when the message is none.
     pub fn media(&self) -> Result<&Media, Invalid> {
         match &self.message.content {
             Content::Media(media) => Ok(media),
+            Content::Album(media) => media.first().ok_or_else(Invalid::unexplained),
             _ => Err(Invalid::unexplained()),
         }
     }

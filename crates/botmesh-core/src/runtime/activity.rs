@@ -169,6 +169,8 @@ impl Runtime {
             Content::Button(press) if WaitToken::is_question_button(&press.payload) => {
                 "core.button.expired"
             }
+            // Nobody who edits, reacts or joins is waiting for an answer.
+            Content::Event(_) | Content::Reaction(_) => return Ok(()),
             _ => {
                 if let Some(handler) = self.router.fallback.clone() {
                     return self.run_handler(guard, message, Matched::default(), handler).await;

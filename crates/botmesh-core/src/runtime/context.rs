@@ -12,8 +12,8 @@ use crate::coordination::TurnGuard;
 use crate::error::BotError;
 use crate::id::{ChatKey, MessageId};
 use crate::matcher::Matched;
-use crate::message::{Message, Reply};
-use crate::provider::{Capabilities, Receipt};
+use crate::message::{Media, Message, Reply};
+use crate::provider::{Capabilities, MediaStream, Receipt};
 use crate::text::Language;
 
 /// What a handler is given: the message, and everything that can be done about it.
@@ -140,6 +140,24 @@ impl Context {
             return Err(BotError::message("the platform gave the message no id to react to"));
         };
         Ok(self.inner.runtime.sender.react(&self.inner.guard, message, Some(emoji)).await?)
+    }
+
+    /// Opens a picture, a recording or a file that a user sent.
+    ///
+    /// ```
+    /// # use botmesh_core::{BotError, Content, Context};
+    /// # async fn keep(ctx: Context) -> Result<(), BotError> {
+    /// if let Content::Media(media) = &ctx.message().content {
+    ///     let picture = ctx.download(media).await?.read_all(10 << 20).await;
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`SendError`](crate::provider::SendError); `Unsupported` where nothing can be downloaded.
+    pub async fn download(&self, media: &Media) -> Result<MediaStream, BotError> {
+        Ok(self.inner.runtime.sender.download(self.chat(), media).await?)
     }
 
     /// Shows for a short while that the bot is writing; nothing where there is no such sign.

@@ -40,6 +40,18 @@ pub enum ProviderSession {
     Shared,
 }
 
+/// What a replica is for a provider.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Role {
+    /// It is the one that is connected.
+    Leader,
+    /// Another is connected, and this one takes its place when that fails.
+    Standby,
+    /// Each replica is connected, or there is only one.
+    Shared,
+}
+
 /// What a bot with coordination has beside the rest.
 #[derive(Debug)]
 pub(crate) struct Coordinated {

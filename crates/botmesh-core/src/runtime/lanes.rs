@@ -185,6 +185,10 @@ impl Lanes {
     }
 
     /// Takes no more work; what was accepted goes on.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::Acquire)
+    }
+
     pub(crate) fn close(&self) {
         self.closed.store(true, Ordering::Release);
         self.room.notify_waiters();

@@ -3,11 +3,11 @@ use std::time::Duration;
 use tokio::sync::watch;
 
 use super::Runtime;
-use super::coordination::ProviderSession;
+use super::coordination::{ProviderSession, Role};
 use super::event::Activity;
 use super::supervisor::{Connection, keep_connected};
 use crate::coordination::{CoordinationError, Leadership};
-use crate::id::LeaderName;
+use crate::id::{LeaderName, ProviderId};
 use crate::provider::{ConnectionState, Provider};
 
 /// How long a leader that stepped down stays out of the next election, so that another connects.
@@ -31,6 +31,17 @@ impl Runtime {
             ProviderSession::Auto => provider.capabilities().exclusive_session,
             ProviderSession::Leader => true,
             ProviderSession::Shared => false,
+        }
+    }
+
+    /// What this replica is for the provider.
+    pub(crate) fn role(&self, id: &ProviderId) -> Role {
+        let mut providers = self.sender.providers().iter();
+        let led = providers.any(|provider| provider.id() == id && self.is_led(&**provider));
+        match (led, self.sender.is_standby(id)) {
+            (false, _) => Role::Shared,
+            (true, true) => Role::Standby,
+            (true, false) => Role::Leader,
         }
     }
 
@@ -72,7 +83,8 @@ impl Runtime {
         self.sender.stand_by(connection.provider.id(), false);
         // From now on this replica wakes the chats of the provider.
         self.look.notify_one();
-        let session = connection.session(connection.cancel.child_token());
+        let session =
+            connection.session(connection.cancel.child_token()).leased(leadership.lease());
         let down = self.coordinated.as_ref().map_or(Duration::MAX, |it| it.settings.provider_down);
         let mut state = connection.state.subscribe();
         let connected = async {

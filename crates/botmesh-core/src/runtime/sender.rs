@@ -4,8 +4,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use super::broken_rule::BrokenRule;
 use crate::coordination::{LeaseLost, TurnGuard};
 use crate::id::{ChatKey, MessageId, ProviderId};
-use crate::message::{Outgoing, Reply};
-use crate::provider::{Capabilities, Provider, ProviderNotLeader, Receipt, SendError, SendOptions};
+use crate::message::{Media, Outgoing, Reply};
+use crate::provider::{
+    Capabilities, MediaStream, Provider, ProviderNotLeader, Receipt, SendError, SendOptions,
+};
 use crate::text::{Language, Text, Texts};
 
 /// The only place that sends: first the guard of the turn, then the provider.
@@ -42,6 +44,11 @@ impl Sender {
                 flag.store(standby, Ordering::Release);
             }
         }
+    }
+
+    pub(crate) fn is_standby(&self, provider: &ProviderId) -> bool {
+        let mut all = self.providers.iter().zip(&self.standby);
+        all.any(|(known, flag)| known.id() == provider && flag.load(Ordering::Acquire))
     }
 
     /// Whether sends to the chat are left to the replica that leads its provider.
@@ -137,6 +144,16 @@ impl Sender {
     ) -> Result<(), SendError> {
         self.check(guard)?;
         Ok(self.provider(guard.key())?.react(guard.key(), message, emoji).await?)
+    }
+
+    /// Opens what a user sent. It changes nothing, so it needs no turn.
+    pub(crate) async fn download(
+        &self,
+        chat: &ChatKey,
+        media: &Media,
+    ) -> Result<MediaStream, SendError> {
+        // Not only the replica that is connected can read a file of the platform.
+        Ok(self.providers[self.place(chat)?].download(media).await?)
     }
 
     pub(crate) async fn typing(&self, guard: &TurnGuard) -> Result<(), SendError> {

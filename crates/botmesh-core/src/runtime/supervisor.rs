@@ -6,7 +6,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use super::Runtime;
-use super::event::{Activity, Event};
+use super::event::{Activity, Event, Events};
 use super::ingress::Ingress;
 use crate::error::BotError;
 use crate::id::ProviderId;
@@ -25,13 +25,17 @@ pub(crate) struct Supervisor {
 pub(super) struct Connection {
     pub(super) provider: Arc<dyn Provider>,
     inbound: Inbound,
+    events: Events,
     pub(super) state: Arc<watch::Sender<ConnectionState>>,
     pub(super) cancel: CancellationToken,
 }
 
 impl Connection {
     pub(super) fn session(&self, cancel: CancellationToken) -> Session {
-        Session::new(self.inbound.clone(), cancel, Arc::clone(&self.state))
+        let (events, provider) = (self.events.clone(), self.provider.id().clone());
+        Session::new(self.inbound.clone(), cancel, Arc::clone(&self.state)).reporting_to(
+            move |error| events.error(None, Activity::Provider(provider.clone()), error),
+        )
     }
 }
 
@@ -79,6 +83,7 @@ impl Supervisor {
                 runtime: Arc::clone(&runtime),
                 provider: provider.id().clone(),
             })),
+            events: self.runtime.events.clone(),
             provider,
             state: Arc::new(state),
             cancel: self.cancel.clone(),

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use botmesh_core::MessageId;
 use botmesh_core::message::{EventKind, Location};
 use botmesh_core::prelude::*;
 use botmesh_core::provider::{Accepted, Capabilities};
@@ -189,12 +190,26 @@ async fn the_first_route_that_matches_handles_the_message() {
     ana.says(" Hi ").await.hears("exact");
     ana.says("one plus two").await.hears(r#"pattern (Some("one"), Some("two"))"#);
     ana.says("/buy@shop 3 apples").await.hears("buy [3 apples]");
-    let joined = botmesh_core::message::ChatEvent { kind: EventKind::Joined, detail: None };
+    let joined = botmesh_core::message::ChatEvent::new(EventKind::Joined);
     ana.sends(Content::Event(joined)).await.hears("welcome");
     let place = Location { latitude: 1.0, longitude: 2.0, name: None };
     ana.sends(Content::Location(place)).await.hears("a place");
     ana.sends(Content::Button(botmesh_core::message::ButtonPress::new("pay"))).await.hears("paid");
     ana.says("anything else").await.hears("fallback");
+}
+
+/// A4: who edits, reacts or joins expects no answer: no fallback is run for that.
+#[tokio::test(start_paused = true)]
+async fn events_and_reactions_do_not_reach_the_fallback() {
+    let world =
+        World::new(|bot| bot.fallback(|ctx| async move { ctx.reply("fallback").await })).await;
+    let mut ana = world.user("ana");
+    let edited = botmesh_core::message::ChatEvent::new(EventKind::Edited);
+    ana.sends(Content::Event(edited)).await.hears_nothing();
+    let message = MessageId::new("1").unwrap();
+    let liked = botmesh_core::message::Reaction { message, emoji: Some("👍".into()) };
+    ana.sends(Content::Reaction(liked)).await.hears_nothing();
+    ana.says("anything").await.hears("fallback");
 }
 
 /// A4: an error and a panic are events; the chat and the process go on.

@@ -2,12 +2,13 @@
 
 use std::collections::HashSet;
 
-use super::stage::{Stage, WATCH, possible, shortened, violation};
-use super::{Played, ProviderFixture};
+use super::stage::{Stage, WATCH, possible, shortened, unsupported, violation};
+use super::{PICTURE, Played, ProviderFixture};
 use crate::conformance::CaseError;
 use crate::conformance::case::{ensure, ensure_eq};
 use crate::conformance::samples::strange_texts;
-use crate::message::{Content, Location, MediaKind};
+use crate::message::{Content, Location, Media, MediaKind};
+use crate::provider::Capability;
 
 /// I6: what a user says arrives in order, in the chat and from the provider it says.
 pub async fn messages_of_a_chat_arrive_in_their_order(
@@ -140,6 +141,32 @@ pub async fn media_arrives_with_its_caption(
         }
     }
     if sent == 0 { possible(Played::Impossible) } else { Ok(()) }
+}
+
+/// A8: what a user sent is downloaded whole, or that is unsupported.
+pub async fn what_users_send_is_downloaded_whole_or_not_at_all(
+    fixture: &dyn ProviderFixture,
+) -> Result<(), CaseError> {
+    let mut stage = Stage::open(fixture).await?;
+    if !stage.provider.capabilities().download {
+        let media = Media::new(MediaKind::Image, "1");
+        let opened = stage.provider.download(&media).await;
+        return unsupported(&stage, opened, Capability::Download);
+    }
+    possible(fixture.user_sends_media(&stage.chat, MediaKind::Document, "a ñandú").await)?;
+    let media = match stage.hears().await?.content {
+        Content::Media(media) => media,
+        other => return violation(format!("media arrived as {other:?}")),
+    };
+    let read = match stage.provider.download(&media).await {
+        Ok(stream) => stream.read_all(1 << 20).await,
+        Err(error) => Err(error),
+    };
+    match read {
+        Ok(read) => ensure_eq!(read.as_deref(), Some(PICTURE), "the bytes of the file"),
+        Err(error) => return violation(format!("the download failed: {error}")),
+    }
+    Ok(())
 }
 
 /// I6: a place arrives.

@@ -30,6 +30,8 @@ macro_rules! __provider_cases {
                 "I6: a text of one mebibyte is never cut, and what follows it arrives";
             inbound media_arrives_with_its_caption
                 "I6: media arrives with its kind, its caption and a handle";
+            inbound what_users_send_is_downloaded_whole_or_not_at_all
+                "A8: what a user sent is downloaded whole, or that is unsupported";
             inbound a_place_arrives
                 "I6: a place arrives";
             inbound garbage_ends_nothing

@@ -2,8 +2,8 @@
 
 use std::collections::HashSet;
 
-use super::stage::{Stage, possible, shortened, violation};
-use super::{ProviderFixture, Received};
+use super::stage::{Stage, possible, shortened, unsupported, violation};
+use super::{PICTURE, ProviderFixture, Received};
 use crate::conformance::CaseError;
 use crate::conformance::case::{ensure, ensure_eq};
 use crate::conformance::samples::strange_texts;
@@ -12,11 +12,6 @@ use crate::message::{
     Attachment, AttachmentSource, Content, Location, MediaKind, Outgoing, OutgoingButton,
 };
 use crate::provider::{Capability, ProviderError, SendOptions};
-
-/// The smallest picture: one transparent point.
-const PICTURE: &[u8] =
-    b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\0\0\0\x01\x08\x06\0\0\0\x1f\x15\xc4\x89\
-\0\0\0\rIDATx\x9cc`\0\x01\0\0\x05\0\x01\r\n-\xb4\0\0\0\0IEND\xaeB`\x82";
 
 /// I6: what a bot sends is received in order, in its chat.
 pub async fn messages_are_received_in_their_order(
@@ -285,19 +280,4 @@ async fn a_message(stage: &Stage<'_>) -> Result<MessageId, CaseError> {
 
 fn worked(outcome: Result<(), ProviderError>, what: &str) -> Result<(), CaseError> {
     outcome.or_else(|error| violation(format!("{what} is declared and failed: {error}")))
-}
-
-fn unsupported<T: std::fmt::Debug>(
-    stage: &Stage<'_>,
-    outcome: Result<T, ProviderError>,
-    wanted: Capability,
-) -> Result<(), CaseError> {
-    match outcome {
-        Err(ProviderError::Unsupported { provider, capability }) => {
-            ensure_eq!(capability, wanted, "the capability that is lacking");
-            ensure_eq!(&provider, stage.provider.id(), "the provider that lacks it");
-            Ok(())
-        }
-        other => violation(format!("{wanted:?} is not declared, and gave {other:?}")),
-    }
 }

@@ -8,12 +8,12 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Failure, Played, ProviderFixture, Received, ReceivedMessage};
 use crate::conformance::CaseError;
-use crate::conformance::case::ensure;
+use crate::conformance::case::{ensure, ensure_eq};
 use crate::id::ChatKey;
 use crate::message::{Message, Outgoing};
 use crate::provider::{
-    Accepted, ConnectionState, DeliverError, Deliveries, Inbound, Provider, ProviderError, Receipt,
-    SendOptions, Session,
+    Accepted, Capability, ConnectionState, DeliverError, Deliveries, Inbound, Provider,
+    ProviderError, Receipt, SendOptions, Session,
 };
 
 /// How long a case waits for what must happen.
@@ -237,6 +237,22 @@ async fn connect(provider: &Arc<dyn Provider>, bot: &Arc<Bot>) -> Result<Running
 
 pub(super) fn violation<T>(what: impl Into<String>) -> Result<T, CaseError> {
     Err(CaseError::Violation(what.into()))
+}
+
+/// What is not declared must be told as unsupported.
+pub(super) fn unsupported<T: std::fmt::Debug>(
+    stage: &Stage<'_>,
+    outcome: Result<T, ProviderError>,
+    wanted: Capability,
+) -> Result<(), CaseError> {
+    match outcome {
+        Err(ProviderError::Unsupported { provider, capability }) => {
+            ensure_eq!(capability, wanted, "the capability that is lacking");
+            ensure_eq!(&provider, stage.provider.id(), "the provider that lacks it");
+            Ok(())
+        }
+        other => violation(format!("{wanted:?} is not declared, and gave {other:?}")),
+    }
 }
 
 /// Ends the case where the platform has nothing of what it is about.

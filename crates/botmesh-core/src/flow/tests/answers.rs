@@ -76,7 +76,7 @@ fn a_button_pressed_twice_or_late_has_expired() {
 /// A5: what merely happens in a chat answers nothing.
 #[test]
 fn events_and_reactions_are_no_answers() {
-    let read = Content::Event(ChatEvent { kind: EventKind::Status, detail: None });
+    let read = Content::Event(ChatEvent::new(EventKind::Status));
     let liked = Reaction { message: MessageId::new("1").unwrap(), emoji: Some("👍".into()) };
     let mut chat = Chat::enter(sizes());
     for content in [read, Content::Reaction(liked)] {

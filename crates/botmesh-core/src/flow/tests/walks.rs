@@ -122,7 +122,7 @@ fn play(chat: Chat, step: &Move) -> Chat {
             None => chat,
         },
         Move::Event => {
-            let event = ChatEvent { kind: EventKind::Status, detail: None };
+            let event = ChatEvent::new(EventKind::Status);
             chat.sends(Message::new(key(), Content::Event(event)))
         }
         Move::TimedOut => chat.give(Input::TimedOut),

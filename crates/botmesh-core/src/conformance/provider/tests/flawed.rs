@@ -8,10 +8,10 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::id::{ChatKey, MessageId, ProviderId};
-use crate::message::{Content, Message, Outgoing};
+use crate::message::{Content, Media, Message, Outgoing};
 use crate::provider::{
     Accepted, Capabilities, Capability, ConnectionState, DeliverError, Deliveries, Inbound,
-    Provider, ProviderError, Receipt, SendOptions, Session,
+    MediaStream, Provider, ProviderError, Receipt, SendOptions, Session,
 };
 use crate::testing::TestProvider;
 
@@ -264,6 +264,13 @@ impl Provider for Flawed {
         emoji: Option<&str>,
     ) -> Result<(), ProviderError> {
         if self.pretends() { Ok(()) } else { self.inner.react(chat, message, emoji).await }
+    }
+
+    async fn download(&self, media: &Media) -> Result<MediaStream, ProviderError> {
+        if self.pretends() {
+            return Ok(MediaStream::new(futures_util::stream::empty()));
+        }
+        self.inner.download(media).await
     }
 
     async fn typing(&self, chat: &ChatKey) -> Result<(), ProviderError> {
