@@ -8,6 +8,7 @@ mod daemon;
 mod host;
 mod install;
 mod mongo;
+mod mysql;
 mod port;
 mod postgres;
 mod redis;
@@ -32,10 +33,11 @@ pub(crate) enum Service {
     Postgres,
     /// A stand-in where no container engine answers.
     Mongo,
+    Mysql,
 }
 
 impl Service {
-    const ALL: &[Self] = &[Self::Redis, Self::Postgres, Self::Mongo];
+    const ALL: &[Self] = &[Self::Redis, Self::Postgres, Self::Mongo, Self::Mysql];
 
     /// The crates whose tests talk to the server.
     fn users(self) -> &'static [&'static str] {
@@ -43,6 +45,7 @@ impl Service {
             Self::Redis => &["botmesh-redis-store"],
             Self::Postgres => &["botmesh-postgres-store"],
             Self::Mongo => &["botmesh-mongo-store"],
+            Self::Mysql => &["botmesh-mysql-store"],
         }
     }
 
@@ -57,6 +60,9 @@ impl Service {
                 postgres::start(&host, install, state)
             }
             Self::Mongo => mongo::start(state),
+            Self::Mysql => {
+                mysql::start(&Host::prepare(mysql::IMAGE, mysql::PROGRAMS, install)?, state)
+            }
         }
     }
 }

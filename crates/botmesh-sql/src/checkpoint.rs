@@ -8,10 +8,13 @@ use botmesh_core::store::{
 use botmesh_core::{ChatKey, Fence, Revision};
 
 use crate::DriverError;
-use crate::dialect::Statement;
+use crate::dialect::Dialect;
 use crate::driver::Driver;
+use crate::prefix::TablePrefix;
+use crate::statement::Statement;
 use crate::store::SqlStore;
 use crate::value::{Row, Value};
+use crate::write::{Tells, Update, Upsert};
 
 #[derive(Debug)]
 pub(crate) struct Statements {
@@ -25,63 +28,101 @@ pub(crate) struct Statements {
     clear_if: Statement,
 }
 
+/// The values of a write: chat, fence, body, time to wake, time to expire.
+const SET: Upsert = Upsert {
+    table: "checkpoints",
+    key: &["chat"],
+    insert: &[
+        ("chat", "{1}"),
+        ("revision", "{fresh}"),
+        ("fence", "{2}"),
+        ("body", "{3}"),
+        ("wake_at", "{now} + {4}"),
+        ("ends_at", "{now} + {5}"),
+    ],
+    only_if: None,
+    change: &[
+        ("revision", NEXT),
+        ("fence", "{greatest}({t}fence, {new fence})"),
+        ("body", "{new body}"),
+        ("wake_at", "{new wake_at}"),
+        ("ends_at", "{new ends_at}"),
+    ],
+    tells: Tells::Number("revision"),
+};
+
+const CREATE: Upsert = Upsert { only_if: Some("NOT {live} AND {t}fence <= {new fence}"), ..SET };
+
+const REPLACE: Update = Update {
+    table: "checkpoints",
+    change: &[
+        ("revision", NEXT),
+        ("fence", "{2}"),
+        ("body", "{3}"),
+        ("wake_at", "{now} + {4}"),
+        ("ends_at", "{now} + {5}"),
+    ],
+    only_if: "chat = {1} AND revision = {6} AND fence <= {2} AND {live}",
+    tells: Tells::Number("revision"),
+};
+
+const CLEAR: Update = Update {
+    table: "checkpoints",
+    change: &[("revision", NEXT), ("body", "NULL"), ("wake_at", "NULL"), ("ends_at", "{now}")],
+    only_if: "chat = {1} AND {live}",
+    tells: Tells::Number("revision"),
+};
+
+const CLEAR_IF: Update = Update {
+    change: &[
+        ("revision", NEXT),
+        ("fence", "{2}"),
+        ("body", "NULL"),
+        ("wake_at", "NULL"),
+        ("ends_at", "{now}"),
+    ],
+    only_if: "chat = {1} AND revision = {3} AND fence <= {2} AND {live}",
+    ..CLEAR
+};
+
+/// Whether the row lives is asked last of the columns that decide it.
+const ADOPT: Upsert = Upsert {
+    table: "checkpoints",
+    key: &["chat"],
+    insert: &[("chat", "{1}"), ("revision", "{fresh}"), ("fence", "{2}"), ("ends_at", "{now}")],
+    only_if: None,
+    change: &[
+        ("prior_fence", "{t}fence"),
+        ("fence", "{greatest}({t}fence, {new fence})"),
+        ("wake_at", "CASE WHEN {live} THEN {t}wake_at END"),
+        ("ends_at", "CASE WHEN {live} THEN {t}ends_at ELSE {now} END"),
+        ("body", "CASE WHEN {live} THEN {t}body END"),
+    ],
+    tells: Tells::Row("revision, fence, body, wake_at - {now}, prior_fence"),
+};
+
+const NEXT: &str = "{greatest}({now}, {t}revision + 1)";
+
 impl Statements {
-    pub(crate) fn new(render: impl Fn(&str) -> Statement) -> Self {
-        // The values of a write: chat, fence, body, time to wake, time to expire.
-        let insert = |then: &str| {
-            render(&format!(
-                "INSERT INTO {{p}}checkpoints AS t (chat, revision, fence, body, wake_at, ends_at)
-                VALUES ({{1}}, {{fresh}}, {{2}}, {{3}}, {{now}} + {{4}}, {{now}} + {{5}})
-                ON CONFLICT (chat) DO UPDATE SET
-                    revision = {{greatest}}({{now}}, t.revision + 1),
-                    fence = {{greatest}}(t.fence, excluded.fence), body = excluded.body,
-                    wake_at = excluded.wake_at, ends_at = excluded.ends_at
-                {then} RETURNING revision"
-            ))
-        };
+    pub(crate) fn new(dialect: &Dialect, names: &TablePrefix) -> Self {
         Self {
-            load: render(
+            load: dialect.statement(
                 "SELECT revision, fence, body, wake_at - {now} FROM {p}checkpoints AS t
                 WHERE chat = {1} AND {live}",
+                names,
             ),
-            set: insert(""),
-            clear: render(
-                "UPDATE {p}checkpoints AS t SET
-                    revision = {greatest}({now}, revision + 1),
-                    body = NULL, wake_at = NULL, ends_at = {now}
-                WHERE chat = {1} AND {live}
-                RETURNING revision",
-            ),
-            to_wake: render(
+            set: SET.statement(dialect, names),
+            clear: CLEAR.statement(dialect, names),
+            to_wake: dialect.statement(
                 "SELECT chat, wake_at - {now} FROM {p}checkpoints AS t
                 WHERE wake_at <= {now} + {1} AND {live}
                 ORDER BY wake_at, chat LIMIT {2}",
+                names,
             ),
-            adopt: render(
-                "INSERT INTO {p}checkpoints AS t (chat, revision, fence, ends_at)
-                VALUES ({1}, {fresh}, {2}, {now})
-                ON CONFLICT (chat) DO UPDATE SET
-                    prior_fence = t.fence, fence = {greatest}(t.fence, excluded.fence),
-                    body = CASE WHEN {live} THEN t.body END,
-                    wake_at = CASE WHEN {live} THEN t.wake_at END,
-                    ends_at = CASE WHEN {live} THEN t.ends_at ELSE {now} END
-                RETURNING revision, fence, body, wake_at - {now}, prior_fence",
-            ),
-            create_if: insert("WHERE NOT {live} AND t.fence <= excluded.fence"),
-            replace_if: render(
-                "UPDATE {p}checkpoints AS t SET
-                    revision = {greatest}({now}, revision + 1), fence = {2}, body = {3},
-                    wake_at = {now} + {4}, ends_at = {now} + {5}
-                WHERE chat = {1} AND revision = {6} AND fence <= {2} AND {live}
-                RETURNING revision",
-            ),
-            clear_if: render(
-                "UPDATE {p}checkpoints AS t SET
-                    revision = {greatest}({now}, revision + 1), fence = {2},
-                    body = NULL, wake_at = NULL, ends_at = {now}
-                WHERE chat = {1} AND revision = {3} AND fence <= {2} AND {live}
-                RETURNING revision",
-            ),
+            adopt: ADOPT.statement(dialect, names),
+            create_if: CREATE.statement(dialect, names),
+            replace_if: REPLACE.statement(dialect, names),
+            clear_if: CLEAR_IF.statement(dialect, names),
         }
     }
 }

@@ -1,43 +1,33 @@
-use std::fmt::Write;
-use std::sync::Arc;
-
 use crate::prefix::TablePrefix;
-
-/// A statement as its backend reads it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Statement {
-    text: Arc<str>,
-}
-
-impl Statement {
-    /// The text.
-    #[must_use]
-    pub fn text(&self) -> &Arc<str> {
-        &self.text
-    }
-}
+use crate::schema::{self, Part};
+use crate::statement::{Rendering, Statement};
 
 /// Where the backends' SQL differs.
 ///
 /// Statements are written once, with these words in braces: `{1}`, `{2}` for values, `{p}` for
 /// what the names of tables begin with and `{index}` for those of indexes, `{now}` and
-/// `{greatest}` as below, and `{name}`, `{text}`, `{integer}` for the types of columns. The other
-/// words abbreviate: `{live}` (a checkpoint `t` that is there and has not expired), `{fresh}` (the
-/// number of a new row), `{floor}` (the number that all swept rows are below).
+/// `{greatest}` as below, and `{name}`, `{text}`, `{integer}` for the types of columns. Before the
+/// name of a column, `{t}` says that its value in the row `t` is meant that is there already, and
+/// `{new body}` is the value that an insertion has for `body`. The other words abbreviate:
+/// `{live}` (a checkpoint `t` that is there and has not expired), `{fresh}` (the number of a new
+/// row), `{floor}` (the number that all swept rows are below).
 ///
-/// What the statements rely on, and what a further dialect has to put in its place: numbered
-/// placeholders that may be repeated; `INSERT .. ON CONFLICT .. DO UPDATE .. WHERE`, in whose
-/// assignments `t.column` is the old and `excluded.column` the new value; `RETURNING` of the new
-/// row, where no row means that nothing was written. MySQL has neither: its driver will run the
-/// update and a select of the row in one transaction, and must count the rows that it *matched*.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// Writes that tell something of the row that they wrote are not written as templates, for there
+/// the grammars differ too much: see `Upsert` and `Update`.
+#[derive(Debug, Clone, Copy)]
 pub struct Dialect {
     /// The present moment in microseconds; it may stand still within one statement.
     now: &'static str,
     /// The function of the greatest of its arguments.
     greatest: &'static str,
     /// What stands before a placeholder's number.
-    placeholder: char,
+    pub(crate) placeholder: char,
+    /// Whether placeholders have numbers, so that a value may be used several times. Otherwise it is
+    /// sent for each of its places.
+    pub(crate) numbered: bool,
+    /// Whether the grammar is that of PostgreSQL and SQLite, with `ON CONFLICT` and `RETURNING`, or
+    /// that of MySQL.
+    pub(crate) returning: bool,
     /// The type of names: compared byte by byte, whatever the collation of the database.
     name: &'static str,
     /// The type of texts of any length.
@@ -50,6 +40,10 @@ pub struct Dialect {
     remove_some: &'static str,
     /// Whether names and texts may contain a NUL.
     keeps_nul: bool,
+    /// The longest name in bytes, where the backend would cut a longer one or tell of it badly.
+    pub(crate) longest_name: Option<usize>,
+    /// The tables of the store.
+    pub(crate) tables: &'static Part,
 }
 
 impl Dialect {
@@ -58,12 +52,16 @@ impl Dialect {
         now: "CAST(unixepoch('subsec') * 1000000 AS INTEGER)",
         greatest: "max",
         placeholder: '?',
+        numbered: true,
+        returning: true,
         name: "TEXT COLLATE BINARY",
         text: "TEXT",
         integer: "BIGINT",
         remove_some: "DELETE FROM {table} WHERE ({key}) IN
             (SELECT {key} FROM {table} WHERE {ended} ORDER BY ends_at LIMIT {2})",
         keeps_nul: false,
+        longest_name: None,
+        tables: &schema::STORE,
     };
 
     /// PostgreSQL from 14. Names and texts are bytes in UTF-8, so that neither the encoding nor
@@ -74,6 +72,8 @@ impl Dialect {
         now: "CAST(extract(epoch FROM statement_timestamp()) * 1000000 AS BIGINT)",
         greatest: "greatest",
         placeholder: '$',
+        numbered: true,
+        returning: true,
         name: "BYTEA",
         text: "BYTEA",
         integer: "BIGINT",
@@ -83,6 +83,26 @@ impl Dialect {
             SELECT ctid FROM {table} WHERE {ended} ORDER BY ends_at LIMIT {2}
             FOR UPDATE SKIP LOCKED))",
         keeps_nul: true,
+        longest_name: None,
+        tables: &schema::STORE,
+    };
+
+    /// MySQL from 8.0 and MariaDB from 10.6. Names and texts are bytes in UTF-8 here too.
+    pub const MYSQL: Self = Self {
+        // When the statement began, whatever the time zone; `SYSDATE` would move while it runs.
+        now: "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))",
+        greatest: "GREATEST",
+        placeholder: '?',
+        numbered: false,
+        returning: false,
+        name: "VARBINARY(3000)",
+        text: "LONGBLOB",
+        integer: "BIGINT",
+        // A row that somebody changes is waited for, and read again then.
+        remove_some: "DELETE FROM {table} WHERE {ended} ORDER BY ends_at LIMIT {2}",
+        keeps_nul: true,
+        longest_name: Some(3000),
+        tables: &schema::STORE_IN_MYSQL,
     };
 
     /// Whether names and texts may contain a NUL.
@@ -99,39 +119,30 @@ impl Dialect {
     /// The statement of this template.
     #[must_use]
     pub fn statement(&self, template: &str, prefix: &TablePrefix) -> Statement {
-        let mut text = String::with_capacity(template.len() * 2);
-        self.render(template, prefix, &mut text);
-        Statement { text: text.into() }
+        let mut rendering = Rendering::new(self, prefix);
+        rendering.template(template);
+        rendering.finish()
     }
 
-    fn render(&self, template: &str, prefix: &TablePrefix, text: &mut String) {
-        let mut rest = template;
-        while let Some((before, after)) = rest.split_once('{') {
-            text.push_str(before);
-            let (word, after) = after.split_once('}').unwrap_or((after, ""));
-            match word {
-                "p" => prefix.write_qualified(text),
-                "index" => text.push_str(prefix.as_str()),
-                "now" => text.push_str(self.now),
-                "greatest" => text.push_str(self.greatest),
-                "name" => text.push_str(self.name),
-                "text" => text.push_str(self.text),
-                "integer" => text.push_str(self.integer),
-                "live" => self.render(LIVE, prefix, text),
-                "fresh" => self.render(FRESH, prefix, text),
-                "floor" => self.render(FLOOR, prefix, text),
-                number => {
-                    // Writing to a string cannot fail.
-                    let _ = write!(text, "{}{number}", self.placeholder);
-                }
-            }
-            rest = after;
-        }
-        text.push_str(rest);
+    /// What a word stands for; none when it is the number of a value, or a name.
+    pub(crate) fn word(&self, word: &str) -> Option<&'static str> {
+        Some(match word {
+            "now" => self.now,
+            "greatest" => self.greatest,
+            "name" => self.name,
+            "text" => self.text,
+            "integer" => self.integer,
+            "t" if self.returning => "t.",
+            "t" => "",
+            "live" => LIVE,
+            "fresh" => FRESH,
+            "floor" => FLOOR,
+            _ => return None,
+        })
     }
 }
 
-const LIVE: &str = "(t.body IS NOT NULL AND (t.ends_at IS NULL OR t.ends_at > {now}))";
+const LIVE: &str = "({t}body IS NOT NULL AND ({t}ends_at IS NULL OR {t}ends_at > {now}))";
 const FRESH: &str = "{greatest}({now}, 1 + {floor})";
 const FLOOR: &str = "(SELECT value FROM {p}meta WHERE name = 'floor')";
 

@@ -2,9 +2,12 @@ use async_trait::async_trait;
 use botmesh_core::Revision;
 use botmesh_core::store::{Collection, Document, DocumentStore, StoreError, Swap};
 
-use crate::dialect::Statement;
+use crate::dialect::Dialect;
 use crate::driver::Driver;
+use crate::prefix::TablePrefix;
+use crate::statement::Statement;
 use crate::store::SqlStore;
+use crate::write::{Tells, Update, Upsert};
 
 #[derive(Debug)]
 pub(crate) struct Statements {
@@ -14,33 +17,41 @@ pub(crate) struct Statements {
     remove: Statement,
 }
 
+const CREATE: Upsert = Upsert {
+    table: "documents",
+    key: &["collection", "name"],
+    insert: &[("collection", "{1}"), ("name", "{2}"), ("revision", "{fresh}"), ("body", "{3}")],
+    only_if: Some("{t}body IS NULL"),
+    change: &[("revision", NEXT), ("body", "{new body}"), ("ends_at", "NULL")],
+    tells: Tells::Number("revision"),
+};
+
+const REPLACE: Update = Update {
+    table: "documents",
+    change: &[("revision", NEXT), ("body", "{3}")],
+    only_if: "collection = {1} AND name = {2} AND revision = {4} AND body IS NOT NULL",
+    tells: Tells::Number("revision"),
+};
+
+const REMOVE: Update = Update {
+    change: &[("revision", NEXT), ("body", "NULL"), ("ends_at", "{now}")],
+    only_if: "collection = {1} AND name = {2} AND revision = {3} AND body IS NOT NULL",
+    ..REPLACE
+};
+
+const NEXT: &str = "{greatest}({now}, {t}revision + 1)";
+
 impl Statements {
-    pub(crate) fn new(render: impl Fn(&str) -> Statement) -> Self {
+    pub(crate) fn new(dialect: &Dialect, names: &TablePrefix) -> Self {
         Self {
-            load: render(
+            load: dialect.statement(
                 "SELECT revision, body FROM {p}documents
                 WHERE collection = {1} AND name = {2} AND body IS NOT NULL",
+                names,
             ),
-            create: render(
-                "INSERT INTO {p}documents AS t (collection, name, revision, body)
-                VALUES ({1}, {2}, {fresh}, {3})
-                ON CONFLICT (collection, name) DO UPDATE SET
-                    revision = {greatest}({now}, t.revision + 1),
-                    body = excluded.body, ends_at = NULL
-                WHERE t.body IS NULL
-                RETURNING revision",
-            ),
-            replace: render(
-                "UPDATE {p}documents SET revision = {greatest}({now}, revision + 1), body = {3}
-                WHERE collection = {1} AND name = {2} AND revision = {4} AND body IS NOT NULL
-                RETURNING revision",
-            ),
-            remove: render(
-                "UPDATE {p}documents SET
-                    revision = {greatest}({now}, revision + 1), body = NULL, ends_at = {now}
-                WHERE collection = {1} AND name = {2} AND revision = {3} AND body IS NOT NULL
-                RETURNING revision",
-            ),
+            create: CREATE.statement(dialect, names),
+            replace: REPLACE.statement(dialect, names),
+            remove: REMOVE.statement(dialect, names),
         }
     }
 }
@@ -53,7 +64,7 @@ impl<D: Driver> DocumentStore for SqlStore<D> {
         key: &str,
     ) -> Result<Option<Document>, StoreError> {
         const OPERATION: &str = "load document";
-        let values = vec![collection.as_str().into(), self.text("key", key)?];
+        let values = vec![collection.as_str().into(), self.key(key)?];
         let Some(mut row) = self.read_row(OPERATION, &self.documents.load, values).await? else {
             return Ok(None);
         };
@@ -69,8 +80,7 @@ impl<D: Driver> DocumentStore for SqlStore<D> {
         body: &str,
         expected: Option<Revision>,
     ) -> Result<Swap, StoreError> {
-        let mut values =
-            vec![collection.as_str().into(), self.text("key", key)?, self.text("body", body)?];
+        let mut values = vec![collection.as_str().into(), self.key(key)?, self.text("body", body)?];
         let statement = match expected {
             None => &self.documents.create,
             Some(expected) => {
@@ -87,8 +97,7 @@ impl<D: Driver> DocumentStore for SqlStore<D> {
         key: &str,
         expected: Revision,
     ) -> Result<Swap, StoreError> {
-        let values =
-            vec![collection.as_str().into(), self.text("key", key)?, Self::revision(expected)];
+        let values = vec![collection.as_str().into(), self.key(key)?, Self::revision(expected)];
         self.swap("remove document", &self.documents.remove, values).await
     }
 }

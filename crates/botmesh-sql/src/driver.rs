@@ -2,8 +2,9 @@ use std::fmt::Debug;
 
 use async_trait::async_trait;
 
-use crate::dialect::{Dialect, Statement};
+use crate::dialect::Dialect;
 use crate::error::DriverError;
+use crate::statement::Statement;
 use crate::value::{Row, Value};
 
 /// A backend's connections, as [`SqlStore`](crate::SqlStore) uses them.

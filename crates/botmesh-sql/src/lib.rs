@@ -21,15 +21,18 @@ mod forward;
 mod lock;
 mod prefix;
 mod schema;
+mod statement;
 mod store;
 mod sweep;
 mod value;
+mod write;
 
-pub use dialect::{Dialect, Statement};
+pub use dialect::Dialect;
 pub use driver::{Driver, Transaction};
 pub use error::{DriverError, Fault};
 pub use prefix::{PrefixError, TablePrefix};
 pub use schema::{Part, migrate};
+pub use statement::{Answer, Statement};
 pub use store::SqlStore;
 pub use value::{Row, Value};
 

@@ -4,10 +4,13 @@ use async_trait::async_trait;
 use botmesh_core::Fence;
 use botmesh_core::store::{FencedLock, LockStore, LockToken, StoreError};
 
-use crate::dialect::Statement;
+use crate::dialect::Dialect;
 use crate::driver::Driver;
+use crate::prefix::TablePrefix;
+use crate::statement::Statement;
 use crate::store::SqlStore;
 use crate::value::Value;
+use crate::write::{Tells, Update, Upsert};
 
 #[derive(Debug)]
 pub(crate) struct Statements {
@@ -16,28 +19,36 @@ pub(crate) struct Statements {
     release: Statement,
 }
 
+const ACQUIRE: Upsert = Upsert {
+    table: "locks",
+    key: &["name"],
+    insert: &[("name", "{1}"), ("fence", "{fresh}"), ("token", "{2}"), ("ends_at", "{now} + {3}")],
+    only_if: Some("{t}token IS NULL OR {t}ends_at <= {now}"),
+    change: &[
+        ("fence", "{greatest}({now}, {t}fence + 1)"),
+        ("token", "{new token}"),
+        ("ends_at", "{new ends_at}"),
+    ],
+    tells: Tells::Number("fence"),
+};
+
+const RENEW: Update = Update {
+    table: "locks",
+    change: &[("ends_at", "{now} + {3}")],
+    only_if: HELD,
+    tells: Tells::Number("fence"),
+};
+
+const RELEASE: Update = Update { change: &[("token", "NULL"), ("ends_at", "{now}")], ..RENEW };
+
+const HELD: &str = "name = {1} AND token = {2} AND ends_at > {now}";
+
 impl Statements {
-    pub(crate) fn new(render: impl Fn(&str) -> Statement) -> Self {
+    pub(crate) fn new(dialect: &Dialect, names: &TablePrefix) -> Self {
         Self {
-            acquire: render(
-                "INSERT INTO {p}locks AS t (name, fence, token, ends_at)
-                VALUES ({1}, {fresh}, {2}, {now} + {3})
-                ON CONFLICT (name) DO UPDATE SET
-                    fence = {greatest}({now}, t.fence + 1),
-                    token = excluded.token, ends_at = excluded.ends_at
-                WHERE t.token IS NULL OR t.ends_at <= {now}
-                RETURNING fence",
-            ),
-            renew: render(
-                "UPDATE {p}locks SET ends_at = {now} + {3}
-                WHERE name = {1} AND token = {2} AND ends_at > {now}
-                RETURNING fence",
-            ),
-            release: render(
-                "UPDATE {p}locks SET token = NULL, ends_at = {now}
-                WHERE name = {1} AND token = {2} AND ends_at > {now}
-                RETURNING fence",
-            ),
+            acquire: ACQUIRE.statement(dialect, names),
+            renew: RENEW.statement(dialect, names),
+            release: RELEASE.statement(dialect, names),
         }
     }
 }
@@ -51,7 +62,7 @@ impl<D: Driver> LockStore for SqlStore<D> {
     ) -> Result<Option<FencedLock>, StoreError> {
         const OPERATION: &str = "acquire lock";
         let token = LockToken::random();
-        let values = vec![self.text("key", key)?, token.as_str().into(), Value::micros(ttl)];
+        let values = vec![self.key(key)?, token.as_str().into(), Value::micros(ttl)];
         let Some(mut row) = self.write_row(OPERATION, &self.locks.acquire, values).await? else {
             return Ok(None);
         };
@@ -65,13 +76,13 @@ impl<D: Driver> LockStore for SqlStore<D> {
         token: &LockToken,
         ttl: Duration,
     ) -> Result<bool, StoreError> {
-        let values = vec![self.text("key", key)?, token.as_str().into(), Value::micros(ttl)];
+        let values = vec![self.key(key)?, token.as_str().into(), Value::micros(ttl)];
         let row = self.write_row("renew lock", &self.locks.renew, values).await?;
         Ok(row.is_some())
     }
 
     async fn release_lock(&self, key: &str, token: &LockToken) -> Result<bool, StoreError> {
-        let values = vec![self.text("key", key)?, token.as_str().into()];
+        let values = vec![self.key(key)?, token.as_str().into()];
         let row = self.write_row("release lock", &self.locks.release, values).await?;
         Ok(row.is_some())
     }

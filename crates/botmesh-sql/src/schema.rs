@@ -5,6 +5,7 @@ use crate::driver::{Driver, Transaction};
 use crate::error::{DriverError, Fault};
 use crate::prefix::TablePrefix;
 use crate::value::{Row, Value};
+use crate::write::{Tells, Upsert};
 
 /// A part of the schema with a version of its own.
 #[derive(Debug)]
@@ -12,11 +13,11 @@ pub struct Part {
     /// Its name, under which its version is kept.
     pub name: &'static str,
     /// The templates of the statements that make each version out of the one before. Released ones
-    /// never change.
+    /// never change. In MySQL each may be run again after a crash.
     pub versions: &'static [&'static [&'static str]],
 }
 
-/// The tables of the store.
+/// The tables of the store in PostgreSQL and SQLite.
 pub(crate) const STORE: Part = Part { name: "schema", versions: TABLES };
 
 const TABLES: &[&[&str]] = &[&[
@@ -50,14 +51,59 @@ const TABLES: &[&[&str]] = &[&[
     "CREATE INDEX {index}locks_ends ON {p}locks (ends_at)",
 ]];
 
+/// The tables of the store in MySQL, where a definition of tables cannot be undone: each statement
+/// may be run again. A key of the index on `documents` may have 3,072 bytes.
+pub(crate) const STORE_IN_MYSQL: Part = Part { name: "schema", versions: TABLES_IN_MYSQL };
+
+const TABLES_IN_MYSQL: &[&[&str]] = &[&[
+    "INSERT INTO {p}meta (name, value) VALUES ('floor', 0) ON DUPLICATE KEY UPDATE value = value",
+    "CREATE TABLE IF NOT EXISTS {p}documents (
+        collection VARBINARY(64) NOT NULL,
+        name {name} NOT NULL,
+        revision {integer} NOT NULL,
+        body {text},
+        ends_at {integer},
+        decided TINYINT,
+        PRIMARY KEY (collection, name),
+        INDEX documents_ends (ends_at)
+    ) ENGINE = InnoDB ROW_FORMAT = DYNAMIC DEFAULT CHARSET = utf8mb4 COLLATE = utf8mb4_bin",
+    "CREATE TABLE IF NOT EXISTS {p}checkpoints (
+        chat {name} NOT NULL PRIMARY KEY,
+        revision {integer} NOT NULL,
+        fence {integer} NOT NULL,
+        prior_fence {integer},
+        body {text},
+        wake_at {integer},
+        ends_at {integer},
+        decided TINYINT,
+        INDEX checkpoints_wake (wake_at),
+        INDEX checkpoints_ends (ends_at)
+    ) ENGINE = InnoDB ROW_FORMAT = DYNAMIC DEFAULT CHARSET = utf8mb4 COLLATE = utf8mb4_bin",
+    "CREATE TABLE IF NOT EXISTS {p}locks (
+        name {name} NOT NULL PRIMARY KEY,
+        fence {integer} NOT NULL,
+        token {text},
+        ends_at {integer} NOT NULL,
+        decided TINYINT,
+        INDEX locks_ends (ends_at)
+    ) ENGINE = InnoDB ROW_FORMAT = DYNAMIC DEFAULT CHARSET = utf8mb4 COLLATE = utf8mb4_bin",
+]];
+
 const CREATE_META: &str = "CREATE TABLE IF NOT EXISTS {p}meta
     (name {name} NOT NULL PRIMARY KEY, value {integer} NOT NULL)";
 const READ_VERSION: &str = "SELECT value FROM {p}meta WHERE name = {1}";
-const WRITE_VERSION: &str = "INSERT INTO {p}meta (name, value) VALUES ({1}, {2})
-    ON CONFLICT (name) DO UPDATE SET value = excluded.value";
+const WRITE_VERSION: Upsert = Upsert {
+    table: "meta",
+    key: &["name"],
+    insert: &[("name", "{1}"), ("value", "{2}")],
+    only_if: None,
+    change: &[("value", "{new value}")],
+    tells: Tells::Nothing,
+};
 
-/// Creates a part of the schema or brings it to this version, in one transaction. One that has
-/// this version already is only looked at, which needs no right to create anything.
+/// Creates a part of the schema or brings it to this version, in one transaction, or where the
+/// backend has none for that, step by step while nobody else does it. One that has this version
+/// already is only looked at, which needs no right to create anything.
 ///
 /// # Errors
 /// [`StoreError::NewerSchema`] for one that a newer release made, otherwise what the driver says.
@@ -95,7 +141,8 @@ pub async fn migrate(
             schema.run(statement, Vec::new()).await.map_err(of_store)?;
         }
         let values = vec![part.name.into(), Value::Integer(version)];
-        schema.run(WRITE_VERSION, values).await.map_err(of_store)?;
+        let write_version = WRITE_VERSION.statement(&dialect, prefix);
+        schema.transaction.run(&write_version, values).await.map_err(of_store)?;
         tracing::info!(store, prefix = %prefix, part = part.name, version, "schema migrated");
     }
     schema.transaction.commit().await.map_err(of_store)

@@ -4,9 +4,9 @@ use async_trait::async_trait;
 use botmesh_core::store::{ConditionalCheckpointStore, LockStore, Store, StoreError, Swap};
 use botmesh_core::{Fence, Revision};
 
-use crate::dialect::Statement;
 use crate::driver::Driver;
 use crate::prefix::TablePrefix;
+use crate::statement::Statement;
 use crate::value::{Row, Value};
 use crate::{DriverError, checkpoint, document, lock, schema, sweep};
 
@@ -26,11 +26,10 @@ impl<D: Driver> SqlStore<D> {
     /// A store whose tables' names begin with `prefix`.
     pub fn new(driver: D, prefix: TablePrefix) -> Self {
         let dialect = driver.dialect();
-        let render = |template: &str| dialect.statement(template, &prefix);
         Self {
-            documents: document::Statements::new(render),
-            checkpoints: checkpoint::Statements::new(render),
-            locks: lock::Statements::new(render),
+            documents: document::Statements::new(&dialect, &prefix),
+            checkpoints: checkpoint::Statements::new(&dialect, &prefix),
+            locks: lock::Statements::new(&dialect, &prefix),
             sweeps: sweep::Statements::of_all_tables(dialect, &prefix),
             writes: AtomicU64::new(0),
             driver,
@@ -105,6 +104,18 @@ impl<D: Driver> SqlStore<D> {
         Ok(text.into())
     }
 
+    /// A key as a value, if the backend can hold it whole.
+    pub(crate) fn key(&self, key: &str) -> Result<Value, StoreError> {
+        match self.driver.dialect().longest_name {
+            Some(longest) if key.len() > longest => Err(StoreError::Unfit {
+                store: self.driver.store(),
+                what: "key",
+                reason: format!("it has {} bytes, at most {longest} are kept", key.len()),
+            }),
+            _ => self.text("key", key),
+        }
+    }
+
     /// A fence as a value.
     pub(crate) fn fence(&self, fence: Fence) -> Result<Value, StoreError> {
         let number = i64::try_from(fence.get()).map_err(|_| StoreError::Unfit {
@@ -136,7 +147,7 @@ impl<D: Driver> Store for SqlStore<D> {
     }
 
     async fn prepare(&self) -> Result<(), StoreError> {
-        schema::migrate(&self.driver, &self.prefix, &schema::STORE).await
+        schema::migrate(&self.driver, &self.prefix, self.driver.dialect().tables).await
     }
 
     fn conditional_checkpoints(&self) -> Option<&dyn ConditionalCheckpointStore> {

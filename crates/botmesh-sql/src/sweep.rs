@@ -3,9 +3,10 @@ use std::sync::atomic::Ordering;
 use botmesh_core::store::FENCE_MEMORY;
 
 use crate::DriverError;
-use crate::dialect::{Dialect, Statement};
+use crate::dialect::Dialect;
 use crate::driver::Driver;
 use crate::prefix::TablePrefix;
+use crate::statement::Statement;
 use crate::store::SqlStore;
 use crate::value::Value;
 

@@ -1,0 +1,167 @@
+//! Sends one statement and reads its rows.
+
+use std::fmt::Write as _;
+
+use botmesh_sql::{Answer, Row, Statement, Value};
+use sqlx::mysql::{MySqlArguments, MySqlRow};
+use sqlx::{
+    Arguments as _, AssertSqlSafe, Decode, Executor as _, MySql, MySqlConnection, Row as _,
+    TypeInfo as _, ValueRef as _,
+};
+
+/// Runs one statement: prepared once on each connection, then sent by its number with its values.
+/// One that is followed by another, in one transaction, is sent as a text with the values in it, so
+/// that it costs one round trip too.
+pub(crate) async fn run(
+    connection: &mut MySqlConnection,
+    statement: &Statement,
+    values: &[Value],
+) -> Result<Vec<Row>, sqlx::Error> {
+    match statement.answer() {
+        Answer::Then(then) => {
+            let mut text = "START TRANSACTION; ".to_owned();
+            write_with_values(&mut text, statement, values);
+            text.push_str("; ");
+            write_with_values(&mut text, then, values);
+            text.push_str("; COMMIT");
+            let rows = connection.fetch_all(sqlx::raw_sql(AssertSqlSafe(text))).await?;
+            rows.iter().map(read).collect()
+        }
+        answer => {
+            let query = prepared(statement, values)?;
+            if *answer == Answer::InsertId {
+                let told = query.execute(connection).await?.last_insert_id();
+                let told = i64::try_from(told).map_err(|error| decode_error(error.into()))?;
+                let row = (told > 0).then(|| Row::new(vec![Value::Integer(told)]));
+                return Ok(Vec::from_iter(row));
+            }
+            let rows = query.fetch_all(connection).await?;
+            rows.iter().map(read).collect()
+        }
+    }
+}
+
+/// Runs a statement as a text with the values in it; not all that define tables can be prepared.
+pub(crate) async fn run_plain(
+    connection: &mut MySqlConnection,
+    statement: &Statement,
+    values: &[Value],
+) -> Result<Vec<Row>, sqlx::Error> {
+    let mut text = String::new();
+    write_with_values(&mut text, statement, values);
+    let rows = connection.fetch_all(sqlx::raw_sql(AssertSqlSafe(text))).await?;
+    rows.iter().map(read).collect()
+}
+
+fn prepared(
+    statement: &Statement,
+    values: &[Value],
+) -> Result<sqlx::query::Query<'static, MySql, MySqlArguments>, sqlx::Error> {
+    let mut arguments = MySqlArguments::default();
+    for value in statement.in_places(values) {
+        let added = match value {
+            Value::Null => arguments.add(None::<i64>),
+            Value::Integer(integer) => arguments.add(*integer),
+            Value::Text(text) => arguments.add(text.as_bytes()),
+        };
+        added.map_err(sqlx::Error::Encode)?;
+    }
+    Ok(sqlx::query_with(AssertSqlSafe(statement.text().clone()), arguments))
+}
+
+/// Writes a statement with its values in place of each `?`. Texts are written in hexadecimal
+/// digits, so there is nothing in them that could be taken for SQL.
+fn write_with_values(text: &mut String, statement: &Statement, values: &[Value]) {
+    let mut values = statement.in_places(values);
+    let mut rest: &str = statement.text();
+    while let Some((before, after)) = rest.split_once('?') {
+        text.push_str(before);
+        match values.next() {
+            Some(value) => write_literal(text, value),
+            None => text.push('?'),
+        }
+        rest = after;
+    }
+    text.push_str(rest);
+}
+
+fn write_literal(text: &mut String, value: &Value) {
+    match value {
+        Value::Null => text.push_str("NULL"),
+        // A blank before a sign, for `--` begins a comment.
+        Value::Integer(integer) if *integer < 0 => {
+            let _ = write!(text, " {integer}");
+        }
+        Value::Integer(integer) => {
+            let _ = write!(text, "{integer}");
+        }
+        Value::Text(value) => {
+            text.reserve(value.len() * 2 + 3);
+            text.push_str("x'");
+            for byte in value.bytes() {
+                const DIGITS: [char; 16] = [
+                    '0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'a', 'b', 'c', 'd', 'e', 'f',
+                ];
+                text.push(DIGITS[usize::from(byte >> 4)]);
+                text.push(DIGITS[usize::from(byte & 15)]);
+            }
+            text.push('\'');
+        }
+    }
+}
+
+fn read(row: &MySqlRow) -> Result<Row, sqlx::Error> {
+    let column = |index: usize| {
+        let value = row.try_get_raw(index)?;
+        if value.is_null() {
+            return Ok(Value::Null);
+        }
+        let decoded = match value.type_info().name() {
+            "TINYINT" | "BOOLEAN" | "SMALLINT" | "MEDIUMINT" | "INT" | "BIGINT" => {
+                <i64 as Decode<'_, MySql>>::decode(value).map(Value::Integer)
+            }
+            _ => <&[u8] as Decode<'_, MySql>>::decode(value)
+                .and_then(|bytes| Ok(Value::Text(String::from_utf8(bytes.to_vec())?))),
+        };
+        decoded.map_err(|source| sqlx::Error::ColumnDecode { index: index.to_string(), source })
+    };
+    Ok(Row::new((0..row.len()).map(column).collect::<Result<_, sqlx::Error>>()?))
+}
+
+fn decode_error(source: botmesh_core::error::BoxError) -> sqlx::Error {
+    sqlx::Error::Decode(source)
+}
+
+#[cfg(test)]
+mod tests {
+    use botmesh_sql::{Dialect, TablePrefix};
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn with_values(template: &str, values: &[Value]) -> String {
+        let statement = Dialect::MYSQL.statement(template, &TablePrefix::default());
+        let mut text = String::new();
+        write_with_values(&mut text, &statement, values);
+        text
+    }
+
+    #[test]
+    fn values_take_the_places_of_their_numbers() {
+        let values = [Value::Integer(-7), Value::Null, Value::Text("ü'\0".to_owned())];
+        assert_eq!(
+            with_values("SELECT {3}, x -{1} FROM t WHERE a = {2} AND b = {1}", &values),
+            "SELECT x'c3bc2700', x - -7 FROM t WHERE a = NULL AND b =  -7"
+        );
+    }
+
+    proptest! {
+        /// B4: whatever is in a text, what is sent has nothing of it but hexadecimal digits.
+        #[test]
+        fn no_text_can_become_a_piece_of_sql(text in ".{0,60}") {
+            let sent = with_values("{1}", &[Value::Text(text)]);
+            let digits = sent.strip_prefix("x'").and_then(|sent| sent.strip_suffix('\''));
+            prop_assert!(digits.unwrap().chars().all(|c| c.is_ascii_hexdigit()));
+        }
+    }
+}

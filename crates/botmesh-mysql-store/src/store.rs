@@ -1,0 +1,110 @@
+use std::fmt;
+use std::sync::Mutex;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
+
+use async_trait::async_trait;
+use botmesh_core::store::{ConditionalCheckpointStore, LockStore, Store, StoreError};
+use botmesh_sql::{Driver as _, SqlStore, forward_contracts};
+use sqlx::MySqlPool;
+
+use crate::MysqlStoreBuilder;
+use crate::connections::Connections;
+use crate::driver::{MysqlDriver, NAME};
+use crate::server::{EXAMINE, ServerInfo};
+
+/// A store in MySQL or MariaDB.
+///
+/// Clones share its connections, which are opened when they are needed and again after they broke.
+#[derive(Clone)]
+pub struct MysqlStore {
+    pub(crate) sql: Arc<SqlStore<MysqlDriver>>,
+    warnings: Arc<Mutex<Vec<String>>>,
+}
+
+impl MysqlStore {
+    /// A store at a URL such as `mysql://user:password@localhost:3306/database?ssl-mode=REQUIRED`.
+    /// Without `ssl-mode` the connection is encrypted if the server can, whoever it is.
+    pub fn connect(url: impl AsRef<str>) -> MysqlStoreBuilder {
+        MysqlStoreBuilder::at(url.as_ref())
+    }
+
+    /// A store over the connections of a pool that the program has already, with the settings that
+    /// they have: `autocommit` must be on, and `sql_mode` strict. Each of them costs a further round
+    /// trip after its use, by which the pool tries it out.
+    pub fn over(pool: MySqlPool) -> MysqlStoreBuilder {
+        MysqlStoreBuilder::over(pool)
+    }
+
+    pub(crate) fn new(connections: Connections) -> Self {
+        let names = connections.settings().names.clone();
+        let driver = MysqlDriver::new(Arc::new(connections));
+        Self { sql: Arc::new(SqlStore::new(driver, names)), warnings: Arc::default() }
+    }
+
+    /// What is not as it should be at the server, found by the last [`prepare`](Store::prepare).
+    #[must_use]
+    pub fn warnings(&self) -> Vec<String> {
+        self.warnings.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Closes the connections, for all clones. Those of a shared pool stay open.
+    pub fn close(&self) {
+        self.sql.driver().connections.close();
+    }
+
+    pub(crate) async fn examine(&self) -> Result<(), StoreError> {
+        let driver = self.sql.driver();
+        let statement = driver.dialect().statement(EXAMINE, self.sql.prefix());
+        let told = driver.read(&statement, Vec::new()).await;
+        let told = told.map_err(|error| error.into_store_error(NAME, "connecting"))?;
+        let info = ServerInfo::read(told);
+        let info = info.map_err(|error| error.into_store_error(NAME, "connecting"))?;
+        info.check()?;
+        driver.durable.store(info.is_durable(), Ordering::Relaxed);
+        let warnings = Vec::from_iter(info.warning());
+        for warning in &warnings {
+            tracing::warn!("{warning}");
+        }
+        *self.warnings.lock().unwrap_or_else(PoisonError::into_inner) = warnings;
+        Ok(())
+    }
+}
+
+impl fmt::Debug for MysqlStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("MysqlStore").field(self.sql.driver().connections.settings()).finish()
+    }
+}
+
+#[async_trait]
+impl Store for MysqlStore {
+    fn name(&self) -> &'static str {
+        self.sql.name()
+    }
+
+    fn is_shared(&self) -> bool {
+        self.sql.is_shared()
+    }
+
+    /// Whether the server waits for its disk with each write (`innodb_flush_log_at_trx_commit = 1`),
+    /// as the last [`prepare`](Store::prepare) found it; false before.
+    fn is_durable(&self) -> bool {
+        self.sql.is_durable()
+    }
+
+    async fn prepare(&self) -> Result<(), StoreError> {
+        self.examine().await?;
+        self.sql.prepare().await
+    }
+
+    fn conditional_checkpoints(&self) -> Option<&dyn ConditionalCheckpointStore> {
+        self.sql.conditional_checkpoints()
+    }
+
+    fn locks(&self) -> Option<&dyn LockStore> {
+        self.sql.locks()
+    }
+}
+
+forward_contracts!(MysqlStore, sql);
