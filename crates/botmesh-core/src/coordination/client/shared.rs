@@ -240,9 +240,12 @@ impl<B: Backend> Shared<B> {
                 Err(BackendError::Refused(source)) => Some(source),
                 Err(BackendError::Unknown(source)) => {
                     // Repeated only once the lost one cannot be executed any more: it might be
-                    // after the ticket was used and given up.
+                    // after the ticket was used and given up. Renewals may go another way than
+                    // reservations, and succeed for ever while these do not.
                     match self.fence_off(live, epoch).await {
-                        Ok(()) if live.lease.loss().is_none() => continue,
+                        Ok(()) if live.lease.loss().is_none() && Instant::now() < deadline => {
+                            continue;
+                        }
                         _ => Some(source),
                     }
                 }

@@ -220,19 +220,19 @@ async fn a_release_that_was_forgotten_is_repeated_for_whoever_waits() {
     assert!(a.incarnation().is_some());
 }
 
-/// A backend that takes long to answer each touch.
+/// A backend that takes long to answer some operations.
 #[derive(Debug)]
-struct SlowTouches(MemoryBackend);
+struct Slow(MemoryBackend, fn(&Operation) -> Option<Duration>);
 
 #[async_trait]
-impl Backend for SlowTouches {
+impl Backend for Slow {
     fn name(&self) -> &'static str {
         self.0.name()
     }
 
     async fn send(&self, operation: &Operation) -> Result<Reply, BackendError> {
-        if matches!(operation, Operation::Touch { .. }) {
-            tokio::time::sleep(LEASE / 5).await;
+        if let Some(time) = self.1(operation) {
+            tokio::time::sleep(time).await;
         }
         self.0.send(operation).await
     }
@@ -251,7 +251,9 @@ impl Backend for SlowTouches {
 async fn many_slow_touches_delay_no_heartbeat() {
     let hub = MemoryCoordinationHub::new();
     let backend = MemoryBackend::new(&hub, Limits::from(&CoordinatorSettings::default()));
-    let client = CoordinatorClient::builder(SlowTouches(backend)).build();
+    let touches =
+        |operation: &Operation| matches!(operation, Operation::Touch { .. }).then_some(LEASE / 5);
+    let client = CoordinatorClient::builder(Slow(backend, touches)).build();
     client.start().await.unwrap();
     let mut turns = Vec::new();
     for number in 0..500 {
@@ -261,6 +263,23 @@ async fn many_slow_touches_delay_no_heartbeat() {
     }
     tokio::time::sleep(LEASE * 20).await;
     assert!(turns.iter().all(|turn| turn.check().is_ok()));
+}
+
+/// C4: a reservation that is never answered gives an error in a bounded time, also where renewals
+/// are answered all the time.
+#[tokio::test(start_paused = true)]
+async fn a_reservation_that_is_never_answered_is_unavailable() {
+    let hub = MemoryCoordinationHub::new();
+    let backend = MemoryBackend::new(&hub, Limits::from(&CoordinatorSettings::default()));
+    let reservations = |operation: &Operation| {
+        matches!(operation, Operation::Reserve { .. }).then_some(LEASE * 100)
+    };
+    let client = CoordinatorClient::builder(Slow(backend, reservations)).build();
+    client.start().await.unwrap();
+    let before = Instant::now();
+    let error = client.reserve(&chat()).await.unwrap_err();
+    assert!(error.is_unavailable(), "{error:?}");
+    assert!(before.elapsed() <= LEASE * 2, "{:?}", before.elapsed());
 }
 
 /// C2: after a lost lease the coordinator comes back as another incarnation.
