@@ -2,37 +2,33 @@
 //! same run.
 
 mod bare;
+mod processor;
 mod server;
+mod throughput;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 use botmesh_core::coordination::{AcquireTurn, ChatTurn, Coordinator as _, CoordinatorSettings};
 use botmesh_core::id::ChatKey;
 use botmesh_postgres_store::{Pooler, PostgresCoordinator, PostgresStore};
 use sqlx::{AssertSqlSafe, Executor as _};
-use tokio::task::JoinSet;
 
 use super::latency::{Times, tell};
 use super::report::Report;
 use super::{Figure, Options, chat};
-use crate::spread::Spread;
-use bare::{BareClient, BareNotifier};
+use bare::BareNotifier;
 use server::PrivateServer;
 
-/// Messages that are under way at once.
-const AT_ONCE: usize = 64;
-/// Connections of all replicas together, and of the bare client.
+/// Connections of all replicas together.
 const CONNECTIONS: usize = 16;
-const BARE: &str = "two bare statements, same driver";
 const SELECT: &str = "SELECT 1 by the same driver";
 const NOTIFY: &str = "NOTIFY between two connections";
 
 pub(super) async fn measure(options: &Options, report: &mut Report<'_>) -> Result<()> {
     let server = PrivateServer::start().await?;
-    throughput(&server, options, report).await?;
+    throughput::measure(&server, options, report).await?;
     if options.throughput_only {
         return Ok(());
     }
@@ -60,74 +56,6 @@ async fn replica(
 async fn take(replica: &PostgresCoordinator, chat: &ChatKey) -> Result<ChatTurn> {
     let ticket = replica.reserve(chat).await?;
     Ok(replica.acquire_turn(ticket, AcquireTurn::new()).await?)
-}
-
-async fn throughput(
-    server: &PrivateServer,
-    options: &Options,
-    report: &mut Report<'_>,
-) -> Result<()> {
-    let bare = BareClient::open(server, CONNECTIONS).await?;
-    for &chats in &options.chats {
-        let keys: Arc<[ChatKey]> = (0..chats).map(chat).collect::<Result<_>>()?;
-        for &count in &options.replicas {
-            let mut replicas = Vec::new();
-            for _ in 0..count {
-                replicas.push(replica(server, CONNECTIONS / count, Pooler::Absent).await?);
-            }
-            let (mut limits, mut ours) = (Vec::new(), Vec::new());
-            // In turn, so that whatever else the machine does slows both alike.
-            for _ in 0..options.rounds {
-                limits.push(rate(options.messages, bare.run(chats, options.messages).await?));
-                let took = coordinate(&replicas, &keys, options.messages).await?;
-                ours.push(rate(options.messages, took));
-            }
-            for replica in replicas {
-                replica.stop().await?;
-            }
-            let median = |runs: &[f64]| Spread::of(runs).map(|spread| spread.median);
-            report.add(Figure {
-                what: format!("coordinated messages, {chats} chats, {count} replicas"),
-                ours: median(&ours).context("nothing was measured")?,
-                unit: "/s",
-                limit: Some((BARE, median(&limits).context("nothing was measured")?)),
-                goal: if chats > 1 { ">= 0.8" } else { "" },
-            });
-        }
-    }
-    Ok(())
-}
-
-fn rate(messages: u64, took: Duration) -> f64 {
-    messages as f64 / took.as_secs_f64()
-}
-
-/// Takes and releases the turns of `messages` messages, one chat after the other.
-async fn coordinate(
-    replicas: &[Arc<PostgresCoordinator>],
-    keys: &Arc<[ChatKey]>,
-    messages: u64,
-) -> Result<Duration> {
-    let next = Arc::new(AtomicU64::new(0));
-    let begun = Instant::now();
-    let mut workers = JoinSet::new();
-    for replica in replicas.iter().cycle().take(AT_ONCE) {
-        let (replica, keys, next) = (Arc::clone(replica), Arc::clone(keys), Arc::clone(&next));
-        workers.spawn(async move {
-            loop {
-                let message = next.fetch_add(1, Ordering::Relaxed);
-                if message >= messages {
-                    return anyhow::Ok(());
-                }
-                let index = usize::try_from(message)? % keys.len();
-                take(&replica, &keys[index]).await?.release().await?;
-            }
-        });
-    }
-    while let Some(worker) = workers.join_next().await {
-        worker??;
-    }
-    Ok(begun.elapsed())
 }
 
 async fn latency(server: &PrivateServer, options: &Options, report: &mut Report<'_>) -> Result<()> {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use sqlx::postgres::PgListener;
 use sqlx::{Executor as _, PgConnection};
 use tokio::task::JoinSet;
@@ -22,19 +22,35 @@ const TAKE: &str = "INSERT INTO bare AS b (name, holder, fence, expires_at) VALU
 const RELEASE: &str =
     "UPDATE bare SET holder = NULL, expires_at = $3 WHERE name = $1 AND holder = $2";
 
-/// Two statements for each message, over a number of connections that each have one task.
+/// Connections that are tried; each has one task.
+const CONNECTIONS: [usize; 4] = [2, 4, 8, 16];
+
+/// Two prepared statements for each message, over a number of connections that each have one task.
 pub(super) struct BareClient {
     connections: tokio::sync::Mutex<Vec<PgConnection>>,
 }
 
 impl BareClient {
-    pub(super) async fn open(server: &PrivateServer, connections: usize) -> Result<Self> {
+    /// A client with as many connections as serve it best on this machine.
+    pub(super) async fn tuned(server: &PrivateServer, messages: u64) -> Result<Self> {
+        server.connection().await?.execute(TABLE).await?;
+        let mut best = None;
+        for connections in CONNECTIONS {
+            let client = Self::open(server, connections).await?;
+            // Once so that everything is prepared and the rows are there.
+            client.run(10_000, messages / 10).await?;
+            let took = client.run(10_000, messages / 2).await?;
+            if best.as_ref().is_none_or(|(least, _)| took < *least) {
+                best = Some((took, client));
+            }
+        }
+        best.map(|(_, client)| client).context("no number of connections was tried")
+    }
+
+    async fn open(server: &PrivateServer, connections: usize) -> Result<Self> {
         let mut open = Vec::new();
         for _ in 0..connections {
             open.push(server.connection().await?);
-        }
-        if let Some(first) = open.first_mut() {
-            first.execute(TABLE).await?;
         }
         Ok(Self { connections: tokio::sync::Mutex::new(open) })
     }

@@ -51,6 +51,11 @@ impl PrivateServer {
         format!("postgres://postgres@127.0.0.1:{}/postgres", self.port)
     }
 
+    /// Its first process.
+    pub(super) fn process(&self) -> u32 {
+        self.process.id()
+    }
+
     /// A connection of the same driver that the coordinator uses.
     pub(super) async fn connection(&self) -> Result<PgConnection> {
         Ok(PgConnection::connect(&self.url()).await?)
