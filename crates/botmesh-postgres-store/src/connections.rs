@@ -14,7 +14,7 @@ use sqlx::postgres::PgConnectOptions;
 use sqlx::{ConnectOptions as _, Connection as _, PgConnection, PgPool, Postgres};
 
 use crate::failure::Failure;
-use crate::pooler;
+use crate::pooler::{self, Lending};
 use crate::protocol::Protocol;
 use crate::settings::{Pooler, Settings, Source};
 
@@ -93,10 +93,11 @@ impl Connections {
             return Ok(());
         }
         let (options, response) = (self.settings.options(), self.settings.response);
-        let found = tokio::time::timeout(response, pooler::lends_transactions(&options)).await;
+        let found = tokio::time::timeout(response, pooler::find(&options)).await;
         match found {
-            Ok(Ok(true)) => self.stop_preparing(),
-            Ok(Ok(false)) => self.protocol.store(PREPARED, Ordering::Release),
+            Ok(Ok(Lending::Sessions)) => self.protocol.store(PREPARED, Ordering::Release),
+            // Not to prepare is always right, only slower.
+            Ok(Ok(Lending::Transactions | Lending::Unknown)) => self.stop_preparing(),
             Ok(Err(error)) => return Err(Failure::unsent(error)),
             Err(_) => return Err(Failure::silent(response, false)),
         }

@@ -1,7 +1,10 @@
 //! Coordinates replicas through the same PostgreSQL.
 
 mod backend;
+mod batch;
 mod builder;
+mod calls;
+mod dispatcher;
 mod ear;
 mod schema;
 #[cfg(test)]

@@ -9,7 +9,7 @@ use tokio::time::Instant;
 
 use crate::connections::{Connections, Lent};
 use crate::failure::Failure;
-use crate::protocol::{self, Protocol};
+use crate::protocol::{self, Bind, Protocol};
 
 /// The name of the store.
 pub(crate) const NAME: &str = "postgres";
@@ -83,23 +83,23 @@ impl PostgresDriver {
     }
 
     /// Sends a statement once, and waits for its answer so long.
-    pub(crate) async fn attempt_within(
+    pub(crate) async fn attempt_within<V: Bind>(
         &self,
         response: Duration,
         statement: &Statement,
-        values: &[Value],
+        values: &[V],
     ) -> Result<Vec<Row>, Failure> {
         let protocol = self.connections.protocol().await?;
         let mut lent = self.connections.lend().await?;
         self.run(&mut lent, protocol, statement, values, response).await
     }
 
-    async fn run(
+    async fn run<V: Bind>(
         &self,
         lent: &mut Lent,
         protocol: Protocol,
         statement: &Statement,
-        values: &[Value],
+        values: &[V],
         limit: Duration,
     ) -> Result<Vec<Row>, Failure> {
         lent.begin();

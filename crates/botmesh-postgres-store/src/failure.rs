@@ -69,6 +69,12 @@ impl Failure {
         !self.sent || (self.answer().is_some() && !self.is_final())
     }
 
+    /// Whether the server answered that it undid this statement, and goes on.
+    #[cfg(feature = "coordination")]
+    pub(crate) fn is_answered(&self) -> bool {
+        self.answer().is_some() && !self.is_final()
+    }
+
     /// Whether another connection is needed: this one is broken, or leads to a server that takes
     /// no writes any more.
     pub(crate) fn needs_another_connection(&self) -> bool {

@@ -7,14 +7,24 @@ use sqlx::{ConnectOptions as _, Connection as _, Executor as _, PgConnection, Ro
 /// while.
 const ROUNDS: usize = 4;
 
+/// For how long somebody lends a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Lending {
+    /// For as long as it is open: it leads to the server, or to a pooler that does so.
+    Sessions,
+    /// For the time of a transaction.
+    Transactions,
+    /// There is no room for the two connections that are needed to find out.
+    Unknown,
+}
+
 /// Opens two connections and compares the processes of the server that answer on them. Each has
 /// one of its own that stays, unless somebody lends them.
-pub(crate) async fn lends_transactions(options: &PgConnectOptions) -> Result<bool, sqlx::Error> {
+pub(crate) async fn find(options: &PgConnectOptions) -> Result<Lending, sqlx::Error> {
     let mut one = options.connect().await?;
     let Ok(mut other) = options.connect().await else {
-        // There is no room for two. Not to prepare is always right, only slower.
         one.close().await?;
-        return Ok(true);
+        return Ok(Lending::Unknown);
     };
     let mut seen = None;
     let mut lends = false;
@@ -28,7 +38,7 @@ pub(crate) async fn lends_transactions(options: &PgConnectOptions) -> Result<boo
     }
     one.close().await?;
     other.close().await?;
-    Ok(lends)
+    Ok(if lends { Lending::Transactions } else { Lending::Sessions })
 }
 
 async fn process(connection: &mut PgConnection) -> Result<i32, sqlx::Error> {

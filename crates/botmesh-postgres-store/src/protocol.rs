@@ -19,21 +19,59 @@ pub(crate) enum Protocol {
     Plain,
 }
 
+/// A value as it is sent.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Argument<'a> {
+    Null,
+    Integer(i64),
+    Text(&'a str),
+    #[cfg(feature = "coordination")]
+    Integers(&'a [i64]),
+    #[cfg(feature = "coordination")]
+    Texts(&'a [&'a [u8]]),
+}
+
+/// What can be sent as a value.
+pub(crate) trait Bind: Sync {
+    /// How it is sent.
+    fn argument(&self) -> Argument<'_>;
+}
+
+impl Bind for Value {
+    fn argument(&self) -> Argument<'_> {
+        match self {
+            Self::Null => Argument::Null,
+            Self::Integer(integer) => Argument::Integer(*integer),
+            Self::Text(text) => Argument::Text(text),
+        }
+    }
+}
+
+impl Bind for Argument<'_> {
+    fn argument(&self) -> Argument<'_> {
+        *self
+    }
+}
+
 /// Runs one statement.
-pub(crate) async fn run(
+pub(crate) async fn run<V: Bind>(
     connection: &mut PgConnection,
     protocol: Protocol,
     statement: &Statement,
-    values: &[Value],
+    values: &[V],
 ) -> Result<Vec<Row>, sqlx::Error> {
     let rows = match protocol {
         Protocol::Prepared => {
             let mut arguments = PgArguments::default();
             for value in values {
-                let added = match value {
-                    Value::Null => arguments.add(None::<i64>),
-                    Value::Integer(integer) => arguments.add(*integer),
-                    Value::Text(text) => arguments.add(text.as_bytes()),
+                let added = match value.argument() {
+                    Argument::Null => arguments.add(None::<i64>),
+                    Argument::Integer(integer) => arguments.add(integer),
+                    Argument::Text(text) => arguments.add(text.as_bytes()),
+                    #[cfg(feature = "coordination")]
+                    Argument::Integers(integers) => arguments.add(integers),
+                    #[cfg(feature = "coordination")]
+                    Argument::Texts(texts) => arguments.add(texts),
                 };
                 added.map_err(sqlx::Error::Encode)?;
             }
@@ -50,7 +88,7 @@ pub(crate) async fn run(
 
 /// The statement with its values in place of `$1`, `$2`. Texts are written in hexadecimal digits,
 /// so there is nothing in them that could be taken for SQL.
-fn with_values(statement: &str, values: &[Value]) -> String {
+fn with_values<V: Bind>(statement: &str, values: &[V]) -> String {
     let mut text = String::with_capacity(statement.len() + 64);
     let mut rest = statement;
     while let Some((before, after)) = rest.split_once('$') {
@@ -58,7 +96,7 @@ fn with_values(statement: &str, values: &[Value]) -> String {
         let digits = after.len() - after.trim_start_matches(|c: char| c.is_ascii_digit()).len();
         let number: Option<usize> = after[..digits].parse().ok();
         match number.and_then(|number| values.get(number.wrapping_sub(1))) {
-            Some(value) => write_literal(&mut text, value),
+            Some(value) => write_literal(&mut text, value.argument()),
             None => text.extend(["$", &after[..digits]]),
         }
         rest = &after[digits..];
@@ -67,26 +105,49 @@ fn with_values(statement: &str, values: &[Value]) -> String {
     text
 }
 
-fn write_literal(text: &mut String, value: &Value) {
+fn write_literal(text: &mut String, value: Argument<'_>) {
     match value {
-        Value::Null => text.push_str("NULL"),
+        Argument::Null => text.push_str("NULL"),
         // In parentheses, for `- -1` would be something else without blanks.
-        Value::Integer(integer) => {
+        Argument::Integer(integer) => {
             let _ = write!(text, "CAST('{integer}' AS BIGINT)");
         }
-        Value::Text(value) => {
-            text.reserve(value.len() * 2 + 20);
-            text.push_str("decode('");
-            for byte in value.bytes() {
-                const DIGITS: [char; 16] = [
-                    '0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'a', 'b', 'c', 'd', 'e', 'f',
-                ];
-                text.push(DIGITS[usize::from(byte >> 4)]);
-                text.push(DIGITS[usize::from(byte & 15)]);
-            }
-            text.push_str("', 'hex')");
+        Argument::Text(value) => write_text(text, value.as_bytes()),
+        #[cfg(feature = "coordination")]
+        Argument::Integers(integers) => {
+            write_array(text, "BIGINT", integers, |text, integer| {
+                let _ = write!(text, "{integer}");
+            });
         }
+        #[cfg(feature = "coordination")]
+        Argument::Texts(texts) => write_array(text, "BYTEA", texts, |text, one| {
+            write_text(text, one);
+        }),
     }
+}
+
+fn write_text(text: &mut String, value: &[u8]) {
+    text.reserve(value.len() * 2 + 20);
+    text.push_str("decode('");
+    for byte in value {
+        const DIGITS: [char; 16] =
+            ['0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'a', 'b', 'c', 'd', 'e', 'f'];
+        text.push(DIGITS[usize::from(byte >> 4)]);
+        text.push(DIGITS[usize::from(byte & 15)]);
+    }
+    text.push_str("', 'hex')");
+}
+
+#[cfg(feature = "coordination")]
+fn write_array<T>(text: &mut String, kind: &str, items: &[T], write: impl Fn(&mut String, &T)) {
+    text.push_str("CAST(ARRAY[");
+    for (index, item) in items.iter().enumerate() {
+        if index > 0 {
+            text.push(',');
+        }
+        write(text, item);
+    }
+    let _ = write!(text, "] AS {kind}[])");
 }
 
 fn read(row: &PgRow) -> Result<Row, sqlx::Error> {
@@ -123,7 +184,18 @@ mod tests {
              WHERE a = NULL AND b = CAST('-7' AS BIGINT)"
         );
         let body = "CREATE FUNCTION f() AS $body$ SELECT 1 $body$";
-        assert_eq!(with_values(body, &[]), body);
+        assert_eq!(with_values::<Value>(body, &[]), body);
+    }
+
+    #[cfg(feature = "coordination")]
+    #[test]
+    fn lists_take_the_place_of_their_numbers() {
+        let values = [Argument::Texts(&[b"a", b"'"]), Argument::Integers(&[-7, 8])];
+        assert_eq!(
+            with_values("SELECT unnest($1, $2)", &values),
+            "SELECT unnest(CAST(ARRAY[decode('61', 'hex'),decode('27', 'hex')] AS BYTEA[]), \
+             CAST(ARRAY[-7,8] AS BIGINT[]))"
+        );
     }
 
     proptest! {

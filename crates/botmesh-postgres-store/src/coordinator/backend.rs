@@ -1,23 +1,23 @@
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use botmesh_core::coordination::client::{Backend, BackendError, PushSink};
 use botmesh_core::coordination::transition::{Limits, Operation, Reply};
 use botmesh_core::id::IncarnationId;
-use botmesh_sql::Value;
 use parking_lot::Mutex;
 use sqlx::postgres::PgConnectOptions;
 use tokio::runtime::Handle;
 use tokio::time::Instant;
 
+use super::batch;
+use super::calls::Calls;
+use super::dispatcher::Dispatcher;
 use super::ear::{Ear, Hearing};
-use super::schema::Statements;
-use super::wire::{decode, encode};
 use crate::connections::Connections;
 use crate::driver::{NAME, PostgresDriver};
 use crate::failure::Failure;
+use crate::pooler::{self, Lending};
 use crate::protocol::Protocol;
 use crate::settings::{Pooler, Source};
 
@@ -26,17 +26,16 @@ const SWEEP: Duration = Duration::from_secs(30);
 /// How many of them at a time.
 const BATCH: i64 = 1_000;
 
+const LEADS_TO_A_POOLER: &str = "the direct URL leads to a pooler that lends connections by transaction, through \
+    which nothing can be listened to: give the URL of the server itself, or none, and tickets poll";
+
 /// Carries the operations of a coordinator to the functions.
 #[derive(Debug)]
 pub(super) struct PostgresBackend {
-    limits: Limits,
-    statements: Arc<Statements>,
-    /// Turns.
-    driver: PostgresDriver,
+    calls: Arc<Calls>,
+    dispatcher: Arc<Dispatcher>,
     /// Where a connection that listens is opened; none where there can be no such one.
     direct: Option<Box<Options>>,
-    /// How long an answer may take before its connection counts as broken.
-    response: Duration,
     /// Heartbeats only, so that they never wait behind turns, with the keeper's runtime.
     heartbeats: Mutex<Option<(PostgresDriver, Handle)>>,
     ear: Ear,
@@ -45,8 +44,6 @@ pub(super) struct PostgresBackend {
     /// Where the turns' connections live.
     runtime: Mutex<Option<Handle>>,
     swept: Mutex<Option<Instant>>,
-    /// Whether it has worked before: then what is refused now may pass.
-    has_worked: AtomicBool,
 }
 
 /// Connection options, whose own debug output shows the password.
@@ -65,18 +62,16 @@ impl PostgresBackend {
         limits: Limits,
         response: Duration,
     ) -> Self {
+        let calls = Arc::new(Calls::new(driver, limits, response));
         Self {
-            limits,
-            statements: Arc::new(Statements::new(&driver.connections.settings().names)),
-            driver,
+            dispatcher: Arc::new(Dispatcher::new(Arc::clone(&calls))),
+            calls,
             direct: direct.map(|options| Box::new(Options(options))),
-            response,
             heartbeats: Mutex::default(),
             ear: Ear::default(),
             channel: Mutex::default(),
             runtime: Mutex::default(),
             swept: Mutex::default(),
-            has_worked: AtomicBool::new(false),
         }
     }
 
@@ -93,32 +88,25 @@ impl PostgresBackend {
         }
     }
 
+    /// Executes one operation over connections that live on the runtime `home`.
     async fn execute(
         &self,
         operation: &Operation,
         driver: PostgresDriver,
-        home: Option<Handle>,
+        home: Handle,
     ) -> Result<Reply, BackendError> {
         let channel = self.channel_of(operation);
-        let Some((statement, values)) = encode(operation, &self.limits, &channel, &self.statements)
-        else {
-            return Err(BackendError::Unfit(format!("{} is not known", operation.name())));
-        };
-        let answered = match home.filter(|home| home.id() != Handle::current().id()) {
-            None => driver.attempt_within(self.response, statement, &values).await,
-            // A connection lives on the runtime that opened it.
-            Some(home) => {
-                let (response, statement) = (self.response, statement.clone());
-                let attempt =
-                    async move { driver.attempt_within(response, &statement, &values).await };
-                let ended = |_| Err(Failure::sent(sqlx::Error::WorkerCrashed));
-                home.spawn(attempt).await.unwrap_or_else(ended)
-            }
-        };
-        let rows = answered.map_err(|failure| self.explain(failure))?;
-        let reply = decode(rows).map_err(|error| BackendError::Unknown(Box::new(error)))?;
-        self.has_worked.store(true, Ordering::Relaxed);
-        Ok(reply)
+        if home.id() == Handle::current().id() {
+            return self.calls.one(&driver, operation, &channel).await;
+        }
+        let (calls, operation) = (Arc::clone(&self.calls), operation.clone());
+        let executing = home.spawn(async move { calls.one(&driver, &operation, &channel).await });
+        executing.await.unwrap_or_else(|ended| Err(BackendError::Unknown(Box::new(ended))))
+    }
+
+    /// The runtime on which the turns' connections live.
+    fn home(&self) -> Handle {
+        self.runtime.lock().clone().unwrap_or_else(Handle::current)
     }
 
     /// Where the wake-ups of an incarnation that is registered go; nowhere if nobody listens.
@@ -130,26 +118,20 @@ impl PostgresBackend {
         }
     }
 
-    fn explain(&self, failure: Failure) -> BackendError {
-        if failure.is_pooled() {
-            self.driver.connections.stop_preparing();
-        }
-        if failure.is_lasting()
-            && !self.has_worked.load(Ordering::Relaxed)
-            && let Some(reason) = failure.remedy()
-        {
-            return BackendError::Unfit(reason);
-        }
-        match failure.is_unexecuted() {
-            true => BackendError::Refused(failure.into_source()),
-            false => BackendError::Unknown(failure.into_source()),
+    /// Refuses a direct URL that leads to a pooler, where nothing would ever be heard. A server that
+    /// does not answer is found out by whoever listens.
+    async fn check(&self, direct: &Options) -> Result<(), BackendError> {
+        let found = tokio::time::timeout(self.calls.response(), pooler::find(&direct.0)).await;
+        match found {
+            Ok(Ok(Lending::Transactions)) => Err(BackendError::Unfit(LEADS_TO_A_POOLER.to_owned())),
+            _ => Ok(()),
         }
     }
 
     /// The connection for heartbeats, made anew for each incarnation: it belongs to the runtime
     /// from which it is used.
     async fn open_heartbeats(&self) -> Result<(), Failure> {
-        let shared = &self.driver.connections;
+        let shared = &self.calls.driver().connections;
         let pooler = match shared.protocol().await? {
             Protocol::Prepared => Pooler::Absent,
             Protocol::Plain => Pooler::Present,
@@ -159,7 +141,7 @@ impl PostgresBackend {
         settings.pooler = pooler;
         // One that is given up leaves its place to the next while it is being closed.
         settings.connections = 2;
-        settings.response = self.response;
+        settings.response = self.calls.response();
         let connections = Connections::new(settings)
             .map_err(|error| Failure::unsent(sqlx::Error::Configuration(error.into())))?;
         let driver = PostgresDriver::new(Arc::new(connections));
@@ -181,16 +163,11 @@ impl PostgresBackend {
             }
             *swept = Some(now);
         }
-        let (driver, statements) = (self.driver.clone(), Arc::clone(&self.statements));
-        let response = self.response;
+        let calls = Arc::clone(&self.calls);
         runtime.spawn(async move {
             loop {
-                let values = [Value::Integer(BATCH)];
-                let removed = driver.attempt_within(response, &statements.sweep, &values).await;
-                let removed =
-                    removed.map(|rows| rows.into_iter().next().map(|mut row| row.integer()));
-                match removed {
-                    Ok(Some(Ok(removed))) if removed >= BATCH => {}
+                match calls.sweep(BATCH).await {
+                    Ok(removed) if removed >= BATCH => {}
                     Ok(_) => return,
                     Err(failure) => {
                         tracing::debug!(?failure, "keys that nobody remembers were not removed");
@@ -209,14 +186,16 @@ impl Backend for PostgresBackend {
     }
 
     async fn send(&self, operation: &Operation) -> Result<Reply, BackendError> {
-        let home = self.runtime.lock().clone();
-        self.execute(operation, self.driver.clone(), home).await
+        match batch::is_common(operation) {
+            true => self.dispatcher.send(operation, &self.home()).await,
+            false => self.execute(operation, self.calls.driver().clone(), self.home()).await,
+        }
     }
 
     async fn renew(&self, operation: &Operation) -> Result<Reply, BackendError> {
         let heartbeats = self.heartbeats.lock().clone();
         let Some((heartbeats, home)) = heartbeats else { return self.send(operation).await };
-        let reply = self.execute(operation, heartbeats, Some(home)).await;
+        let reply = self.execute(operation, heartbeats, home).await;
         if let Ok(Reply::Renewed) = reply {
             self.sweep_now_and_then();
         }
@@ -229,12 +208,15 @@ impl Backend for PostgresBackend {
         pushes: PushSink,
     ) -> Result<(), BackendError> {
         // The keeper calls this first, on the thread where it renews.
-        self.open_heartbeats().await.map_err(|failure| self.explain(failure))?;
-        let protocol = self.driver.connections.protocol().await;
-        let protocol = protocol.map_err(|failure| self.explain(failure))?;
+        self.open_heartbeats().await.map_err(|failure| self.calls.explain(failure))?;
+        let protocol = self.calls.driver().connections.protocol().await;
+        let protocol = protocol.map_err(|failure| self.calls.explain(failure))?;
         let options = match (&self.direct, protocol) {
-            (Some(direct), _) => direct.0.clone(),
-            (None, Protocol::Prepared) => self.driver.connections.settings().options(),
+            (Some(direct), _) => {
+                self.check(direct).await?;
+                direct.0.clone()
+            }
+            (None, Protocol::Prepared) => self.calls.driver().connections.settings().options(),
             // A pooler lends no connection for so long.
             (None, Protocol::Plain) => {
                 self.channel.lock().take();
@@ -253,10 +235,10 @@ impl Backend for PostgresBackend {
             channel,
             incarnation: incarnation.clone(),
             sink: pushes,
-            response: self.response,
-            probe: self.response.max(Duration::from_secs(1)),
+            response: self.calls.response(),
+            probe: self.calls.response().max(Duration::from_secs(1)),
         };
-        self.ear.listen(hearing).await.map_err(|failure| self.explain(failure))
+        self.ear.listen(hearing).await.map_err(|failure| self.calls.explain(failure))
     }
 
     async fn close(&self) {

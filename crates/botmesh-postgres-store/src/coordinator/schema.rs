@@ -29,6 +29,8 @@ pub(super) struct Statements {
     pub(super) release: Statement,
     pub(super) touch: Statement,
     pub(super) sweep: Statement,
+    /// Reserves and releases many keys that nobody waits for.
+    pub(super) batch: Statement,
 }
 
 impl Statements {
@@ -46,6 +48,7 @@ impl Statements {
             release: call("release({1}, {2}, {3}, {4}, {5}, {6})"),
             touch: render("SELECT {p}coordination_touch({1}, {2}, {3}, {4}, {5})"),
             sweep: render("SELECT {p}coordination_sweep({1})"),
+            batch: render(include_str!("sql/batch.sql")),
         }
     }
 }

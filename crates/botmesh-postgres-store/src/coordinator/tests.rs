@@ -1,7 +1,7 @@
 //! The functions against the transition function: the same operations at the same times give the
 //! same answers, the same wake-ups and the same state.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -20,10 +20,11 @@ use sqlx::postgres::PgListener;
 use sqlx::{Acquire as _, AssertSqlSafe, Executor as _};
 
 use super::backend::PostgresBackend;
+use super::batch::Batch;
 use super::schema::{self, Statements};
 use super::wire::{decode, encode, read_wakeup};
 use crate::PostgresStore;
-use crate::protocol::{self, Protocol};
+use crate::protocol::{self, Bind, Protocol};
 
 /// Runs the functions over a clock that is a setting of the connection.
 struct ToldPostgres {
@@ -33,10 +34,12 @@ struct ToldPostgres {
     statements: Statements,
     /// Who listens at which channel.
     channels: BTreeMap<String, IncarnationId>,
+    /// Whether operations that can go with others do so, and how many were answered together.
+    together: Option<u32>,
 }
 
 impl ToldPostgres {
-    async fn new(store: &PostgresStore, url: &str) -> Self {
+    async fn new(store: &PostgresStore, url: &str, together: bool) -> Self {
         let names = store.sql.prefix().clone();
         let mut listener = PgListener::connect(url).await.unwrap();
         let told = "CREATE OR REPLACE FUNCTION {p}coordination_clock() RETURNS BIGINT LANGUAGE sql
@@ -46,7 +49,7 @@ impl ToldPostgres {
         let told = Dialect::POSTGRES.statement(told, &names).text().to_string();
         listener.execute(sqlx::raw_sql(AssertSqlSafe(told))).await.unwrap();
         let (statements, channels) = (Statements::new(&names), BTreeMap::new());
-        Self { listener, names, statements, channels }
+        Self { listener, names, statements, channels, together: together.then_some(0) }
     }
 
     async fn tell(&mut self, moment: Moment) {
@@ -55,10 +58,54 @@ impl ToldPostgres {
         self.listener.execute(sqlx::raw_sql(AssertSqlSafe(told))).await.unwrap();
     }
 
-    async fn run(&mut self, statement: &Statement, values: &[Value]) -> Vec<Row> {
+    async fn run<V: Bind>(&mut self, statement: &Statement, values: &[V]) -> Vec<Row> {
         let connection = self.listener.acquire().await.unwrap();
         let ran = protocol::run(connection, Protocol::Prepared, statement, values).await;
         ran.expect("the function fails")
+    }
+}
+
+impl ToldPostgres {
+    /// Sends an operation in one statement with another one, on a key that nobody else uses.
+    async fn send_together(&mut self, operation: &Operation) -> Option<Reply> {
+        let (Operation::Reserve { ticket, .. } | Operation::Release { ticket, .. }) = operation
+        else {
+            return None;
+        };
+        let epoch = match operation {
+            Operation::Reserve { epoch, .. } => *epoch,
+            _ => u32::MAX,
+        };
+        let bystander = |name: &str, sequence: u64| Operation::Reserve {
+            key: LeaderName::new(name).unwrap().into(),
+            ticket: TicketId { incarnation: ticket.incarnation.clone(), sequence },
+            epoch,
+        };
+        let (beside, alone) = (bystander("beside", 1 << 40), bystander("alone", 2 << 40));
+        let mut waiting = VecDeque::from([(operation.clone(), ()), (beside.clone(), ())]);
+        let batch = Batch::take(&mut waiting).unwrap().batch;
+        assert!(waiting.is_empty() && !batch.is_single(), "both go together");
+        let statement = self.statements.batch.clone();
+        let rows = self.run(&statement, &batch.call(&told::limits()).arguments()).await;
+        let mut answers = batch.answers(rows).unwrap();
+        let own = batch.into_parts().iter().position(|(part, ())| part == operation).unwrap();
+        let answer = answers.remove(own);
+
+        // The other one has a free key, which the function grants to whomever it grants anything.
+        let (statement, values) = encode(&alone, &told::limits(), "", &self.statements).unwrap();
+        let (statement, values) = (statement.clone(), values);
+        let wanted = decode(self.run(&statement, &values).await).unwrap();
+        let granted = |reply: Option<&Reply>| matches!(reply, Some(Reply::Granted(_)));
+        assert_eq!(granted(answers[0].as_ref()), granted(Some(&wanted)), "{wanted:?}");
+        let forget = "DELETE FROM {p}coordination_turns WHERE name IN ({1}, {2})";
+        let forget = Dialect::POSTGRES.statement(forget, &self.names);
+        let keys = [&beside, &alone].map(|one| one.key().unwrap().as_str().into());
+        self.run::<Value>(&forget, &keys).await;
+
+        if let Some(together) = &mut self.together {
+            *together += u32::from(answer.is_some());
+        }
+        answer
     }
 }
 
@@ -76,6 +123,13 @@ impl ToldBackend for ToldPostgres {
             self.channels.insert(channel.clone(), incarnation.clone());
         }
         self.tell(moment).await;
+        if self.together.is_some()
+            && let Some(reply) = self.send_together(operation).await
+        {
+            let wakeups = Some(Vec::new());
+            assert!(self.listener.next_buffered().is_none(), "nobody waits for what is free");
+            return Ok(Told { reply, wakeups });
+        }
         let (statement, values) =
             encode(operation, &told::limits(), &channel, &self.statements).unwrap();
         let (statement, values) = (statement.clone(), values);
@@ -108,7 +162,7 @@ impl ToldBackend for ToldPostgres {
             };
             StoredSession { incarnation, session }
         };
-        Ok(self.run(&read, &[]).await.into_iter().map(session).collect())
+        Ok(self.run::<Value>(&read, &[]).await.into_iter().map(session).collect())
     }
 
     async fn turn(
@@ -123,7 +177,7 @@ impl ToldBackend for ToldPostgres {
             FROM {p}coordination_turns WHERE name = {1} AND expires_at > {2}";
         let read = Dialect::POSTGRES.statement(read, &self.names);
         let now = Value::Integer(i64::try_from(moment.now.as_micros()).unwrap());
-        let row = self.run(&read, &[key.as_str().into(), now]).await.into_iter().next();
+        let row = self.run::<Value>(&read, &[key.as_str().into(), now]).await.into_iter().next();
         let Some(mut row) = row else { return Ok(None) };
         let named = |name: String| (!name.is_empty()).then(|| IncarnationId::new(name).unwrap());
         let (holder, sequence) = (named(row.text().unwrap()), row.number().unwrap());
@@ -165,7 +219,7 @@ fn prefix() -> String {
     format!("t{}_", &uuid::Uuid::new_v4().simple().to_string()[..12])
 }
 
-fn url() -> Option<String> {
+pub(super) fn url() -> Option<String> {
     let url = std::env::var("BOTMESH_TEST_POSTGRES_URL").ok();
     if url.is_none() {
         let required = std::env::var("BOTMESH_REQUIRE_BACKENDS").is_ok_and(|set| set == "1");
@@ -175,29 +229,27 @@ fn url() -> Option<String> {
     url
 }
 
-async fn store(url: &str) -> PostgresStore {
+pub(super) async fn store(url: &str) -> PostgresStore {
     let store = PostgresStore::connect(url).prefix(prefix()).max_connections(2).await.unwrap();
     schema::prepare(&store).await.unwrap();
     store
 }
 
-/// C3, C16: the functions decide as the transition function does, from which the model check proves
-/// order and exclusion.
-#[test]
-fn functions_decide_as_the_transition_function_does() {
-    let Some(url) = url() else { return };
-    let cases = 100;
+/// Compares many sequences, and answers how many operations were answered together.
+fn decides_as_the_transition_function_does(together: bool, cases: u32) -> u32 {
+    let Some(url) = url() else { return u32::MAX };
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let store = runtime.block_on(store(&url));
     let mut runner =
         TestRunner::new(Config { cases, failure_persistence: None, ..Config::default() });
-    let granted = std::cell::Cell::new(0);
+    let (granted, answered) = (std::cell::Cell::new(0), std::cell::Cell::new(0));
     let choices = prop::collection::vec(any::<u8>(), 80..560);
     let outcome = runner.run(&choices, |choices| {
         runtime.block_on(async {
-            let mut backend = ToldPostgres::new(&store, &url).await;
+            let mut backend = ToldPostgres::new(&store, &url, together).await;
             let grants = told::agrees(&mut backend, &choices).await;
             granted.set(granted.get() + grants.map_err(|e| TestCaseError::fail(e.to_string()))?);
+            answered.set(answered.get() + backend.together.unwrap_or(0));
             Ok(())
         })
     });
@@ -205,6 +257,22 @@ fn functions_decide_as_the_transition_function_does() {
         panic!("{error}");
     }
     assert!(granted.get() > cases * 3, "only {} grants in {cases} sequences", granted.get());
+    answered.get()
+}
+
+/// C3, C16: the functions decide as the transition function does, from which the model check proves
+/// order and exclusion.
+#[test]
+fn functions_decide_as_the_transition_function_does() {
+    decides_as_the_transition_function_does(false, 100);
+}
+
+/// C3, C16: so does the statement by which many operations go together, with the functions for what
+/// it leaves to them.
+#[test]
+fn operations_that_go_together_are_decided_as_the_transition_function_does() {
+    let answered = decides_as_the_transition_function_does(true, 60);
+    assert!(answered > 60, "only {answered} operations were answered together");
 }
 
 /// The shared comparison, over the backend as the client uses it.

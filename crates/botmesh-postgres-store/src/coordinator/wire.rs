@@ -65,11 +65,20 @@ pub(super) fn encode<'a>(
 }
 
 fn micros(time: Duration) -> Value {
-    Value::Integer(i64::try_from(time.as_micros()).unwrap_or(i64::MAX / 4))
+    Value::Integer(microseconds(time))
+}
+
+/// Small enough that adding it to a moment does not overflow.
+pub(super) fn microseconds(time: Duration) -> i64 {
+    i64::try_from(time.as_micros()).unwrap_or(i64::MAX / 4)
 }
 
 fn number(number: u64) -> Value {
-    Value::Integer(i64::try_from(number).unwrap_or(i64::MAX))
+    Value::Integer(signed(number))
+}
+
+pub(super) fn signed(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
 }
 
 /// Reads what a function answered.
@@ -111,7 +120,7 @@ pub(super) fn decode(rows: Vec<Row>) -> Result<Reply, DriverError> {
     Ok(reply)
 }
 
-fn unexpected(detail: impl Into<String>) -> DriverError {
+pub(super) fn unexpected(detail: impl Into<String>) -> DriverError {
     let detail = detail.into();
     DriverError::new(Fault::Corrupt, format!("the answer of a coordination function: {detail}"))
 }
@@ -124,7 +133,7 @@ const fn time(micros: u64) -> Duration {
     Duration::from_micros(micros)
 }
 
-fn grant(
+pub(super) fn grant(
     fence: u64,
     previous_fence: Option<i64>,
     previous: Option<String>,
