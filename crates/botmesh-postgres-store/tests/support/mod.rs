@@ -4,6 +4,7 @@
 #[cfg(feature = "coordination")]
 pub(crate) mod replica;
 pub(crate) mod server;
+pub(crate) mod small_disk;
 
 use botmesh_core::ChatKey;
 use botmesh_core::store::CheckpointWrite;
