@@ -2,6 +2,8 @@
 
 mod coordination;
 mod health;
+#[cfg(feature = "scheduler")]
+mod jobs;
 mod problem;
 mod running;
 mod settings;
@@ -60,6 +62,8 @@ pub struct Bot {
     router: Router,
     conversations: Vec<PendingConversation>,
     coordination: Option<Coordination>,
+    #[cfg(feature = "scheduler")]
+    jobs: jobs::PendingJobs,
     settings: Settings,
 }
 
@@ -81,6 +85,8 @@ impl Bot {
             router: Router::default(),
             conversations: Vec::new(),
             coordination: None,
+            #[cfg(feature = "scheduler")]
+            jobs: jobs::PendingJobs::default(),
             settings: Settings::default(),
         }
     }
@@ -254,7 +260,8 @@ impl Bot {
     /// # Errors
     /// [`BuildError`] with everything that is wrong, if anything is.
     pub fn build(self) -> Result<BuiltBot, BuildError> {
-        let Self { providers, store, texts, router, conversations, coordination, settings } = self;
+        let Self { providers, store, texts, router, conversations, coordination, settings, .. } =
+            self;
         let mut problems = settings.problems();
         let limits = settings.flow_limits(coordination.as_ref());
         problems.extend(coordination.iter().flat_map(|it| it.problems(store.as_deref())));
@@ -265,6 +272,8 @@ impl Bot {
             definitions.extend(pending.define(&limits, &mut problems));
         }
         problems.extend(settings::name_problems(&definitions));
+        #[cfg(feature = "scheduler")]
+        let jobs = self.jobs.define(store.as_deref(), coordination.as_ref(), &mut problems);
         let (errors, warnings) = Problem::split(problems);
         if !errors.is_empty() {
             return Err(BuildError::new(errors));
@@ -283,6 +292,8 @@ impl Bot {
         });
         let lanes = settings.limits();
         let runtime = Runtime::new(sender, store, router, conversations, lanes, coordinated);
+        #[cfg(feature = "scheduler")]
+        let runtime = runtime.with_jobs(jobs);
         Ok(BuiltBot { runtime: Arc::new(runtime), warnings, settings })
     }
 

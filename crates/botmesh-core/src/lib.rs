@@ -14,6 +14,8 @@ pub mod prelude;
 pub mod provider;
 pub mod question;
 pub mod runtime;
+#[cfg(feature = "scheduler")]
+pub mod schedule;
 pub mod store;
 #[cfg(feature = "terminal")]
 pub mod terminal;

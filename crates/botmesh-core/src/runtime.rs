@@ -16,6 +16,8 @@ mod functions;
 mod handover;
 mod hashed;
 mod ingress;
+#[cfg(feature = "scheduler")]
+mod jobs;
 mod keeping;
 mod lanes;
 mod leading;
@@ -36,11 +38,15 @@ pub use context::Context;
 pub use coordination::{ProviderSession, Role};
 pub use event::{Activity, ErrorEvent, Event};
 pub use handover::{Fallback, FallbackFunction, Handover, HandoverInfo, HandoverReason};
+#[cfg(feature = "scheduler")]
+pub use jobs::{JobContext, JobEvent, JobOutcome};
 pub use router::Next;
 
 pub(crate) use conversing::{Conversations, ConversingSettings, Definition};
 pub(crate) use coordination::{Coordinated, CoordinationSettings};
 pub(crate) use event::Events;
+#[cfg(feature = "scheduler")]
+pub(crate) use jobs::{BoxJob, JobDefinition, Jobs};
 pub(crate) use lanes::LaneLimits;
 pub(crate) use router::{Action, BoxHandler, Route, Router, box_handler, box_hook, box_layer};
 pub(crate) use sender::Sender;
@@ -69,6 +75,8 @@ pub(crate) struct Runtime {
     look: Notify,
     fences: fences::LocalFences,
     coordinated: Option<Coordinated>,
+    #[cfg(feature = "scheduler")]
+    jobs: Jobs,
 }
 
 impl Runtime {
@@ -91,7 +99,16 @@ impl Runtime {
             look: Notify::new(),
             fences: fences::LocalFences::new(),
             coordinated,
+            #[cfg(feature = "scheduler")]
+            jobs: Jobs::default(),
         }
+    }
+
+    /// Gives it the jobs of the bot.
+    #[cfg(feature = "scheduler")]
+    pub(crate) fn with_jobs(mut self, jobs: Jobs) -> Self {
+        self.jobs = jobs;
+        self
     }
 
     pub(crate) fn store(&self) -> &dyn Store {

@@ -70,6 +70,11 @@ impl Coordination {
         self
     }
 
+    #[cfg(feature = "scheduler")]
+    pub(super) fn coordinator(&self) -> Arc<dyn Coordinator> {
+        Arc::clone(&self.coordinator)
+    }
+
     pub(super) const fn broken_rule(&self) -> Option<BrokenRule> {
         self.settings.broken
     }

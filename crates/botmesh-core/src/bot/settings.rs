@@ -76,9 +76,21 @@ impl Settings {
     }
 }
 
+/// What ids begin with under which botmesh keeps things of its own among those of chats.
+const RESERVED: &str = "botmesh.";
+
 pub(super) fn provider_problems(providers: &[Arc<dyn Provider>]) -> Vec<Problem> {
     let mut problems = Vec::new();
     for (index, provider) in providers.iter().enumerate() {
+        if provider.id().as_str().starts_with(RESERVED) {
+            problems.push(Problem::error(
+                "Bot::provider",
+                format!(
+                    "the id {:?} is botmesh's own: choose one that does not begin with {RESERVED:?}",
+                    provider.id().as_str()
+                ),
+            ));
+        }
         if providers[..index].iter().any(|earlier| earlier.id() == provider.id()) {
             problems.push(Problem::error(
                 "Bot::provider",

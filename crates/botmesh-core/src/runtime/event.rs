@@ -30,6 +30,9 @@ pub enum Event {
         /// Why.
         reason: String,
     },
+    /// What became of an occurrence of a job (feature `scheduler`).
+    #[cfg(feature = "scheduler")]
+    Job(super::jobs::JobEvent),
     /// The bot has stopped; no more events follow.
     Stopped {
         /// How many accepted messages were still unhandled when the time for stopping was over.
@@ -63,7 +66,7 @@ pub enum Activity {
     Conversation(ConversationName),
     /// Waiting for the turn of a chat; the message was not handled.
     Turn,
-    /// Campaigning for the leadership of a provider.
+    /// Campaigning for the leadership of a provider, or for the lease of the scheduler.
     Leadership,
     /// Reading or writing a checkpoint.
     Checkpoint,
@@ -71,6 +74,8 @@ pub enum Activity {
     Provider(ProviderId),
     /// Taking messages of a platform.
     Ingress,
+    /// Running a job, by its name.
+    Job(Arc<str>),
 }
 
 impl fmt::Display for Activity {
@@ -84,6 +89,7 @@ impl fmt::Display for Activity {
             Self::Checkpoint => f.write_str("a checkpoint"),
             Self::Provider(id) => write!(f, "the provider {id}"),
             Self::Ingress => f.write_str("the ingress"),
+            Self::Job(name) => write!(f, "the job {name}"),
         }
     }
 }

@@ -18,6 +18,10 @@ pub(crate) struct Supervisor {
     cancel: CancellationToken,
     sessions: JoinSet<()>,
     background: JoinSet<()>,
+    #[cfg(feature = "scheduler")]
+    jobs: JoinSet<()>,
+    #[cfg(feature = "scheduler")]
+    end_jobs: CancellationToken,
     states: Vec<(ProviderId, watch::Receiver<ConnectionState>)>,
 }
 
@@ -52,6 +56,10 @@ impl Supervisor {
             cancel: CancellationToken::new(),
             sessions: JoinSet::new(),
             background: JoinSet::new(),
+            #[cfg(feature = "scheduler")]
+            jobs: JoinSet::new(),
+            #[cfg(feature = "scheduler")]
+            end_jobs: CancellationToken::new(),
             states: Vec::new(),
             runtime,
         };
@@ -70,6 +78,8 @@ impl Supervisor {
         for provider in providers {
             supervisor.connect(provider);
         }
+        #[cfg(feature = "scheduler")]
+        supervisor.runtime.start_jobs(&mut supervisor.jobs, &supervisor.end_jobs);
         Ok(supervisor)
     }
 
@@ -115,8 +125,12 @@ impl Supervisor {
     /// closes the transports, ends the background.
     pub(crate) async fn stop(mut self, patience: Duration) -> usize {
         self.runtime.lanes.close();
+        #[cfg(feature = "scheduler")]
+        self.end_jobs.cancel();
         let finished = tokio::time::timeout(patience, self.runtime.lanes.idle()).await;
         let unhandled = if finished.is_ok() { 0 } else { self.runtime.lanes.abort() };
+        #[cfg(feature = "scheduler")]
+        self.finish_jobs(patience).await;
         self.cancel.cancel();
         if tokio::time::timeout(patience, self.ended()).await.is_err() {
             tracing::warn!("a provider did not close in time and was cut off");
@@ -128,6 +142,16 @@ impl Supervisor {
         }
         self.runtime.events.emit(Event::Stopped { unhandled });
         unhandled
+    }
+
+    /// Lets the occurrences that are being run come to their ends; their lease is released then.
+    #[cfg(feature = "scheduler")]
+    async fn finish_jobs(&mut self, patience: Duration) {
+        let ended = async { while self.jobs.join_next().await.is_some() {} };
+        if tokio::time::timeout(patience, ended).await.is_err() {
+            tracing::warn!("a job did not end in time and was cut off");
+            self.jobs.shutdown().await;
+        }
     }
 
     /// Ends everything where it stands, as a crash would.
