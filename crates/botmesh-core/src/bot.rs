@@ -273,7 +273,8 @@ impl Bot {
         }
         problems.extend(settings::name_problems(&definitions));
         #[cfg(feature = "scheduler")]
-        let jobs = self.jobs.define(store.as_deref(), coordination.as_ref(), &mut problems);
+        let jobs =
+            self.jobs.define(store.as_deref(), &providers, coordination.as_ref(), &mut problems);
         let (errors, warnings) = Problem::split(problems);
         if !errors.is_empty() {
             return Err(BuildError::new(errors));

@@ -20,6 +20,8 @@ mod documentation {
     mod testing {}
     #[doc = include_str!("../../guide/replicas.md")]
     mod replicas {}
+    #[doc = include_str!("../../guide/scheduler.md")]
+    mod scheduler {}
     #[doc = include_str!("../../guide/stores.md")]
     mod stores {}
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::Bot;
 use super::problem::Problem;
 use crate::error::BotError;
+use crate::provider::Provider;
 use crate::runtime::{BoxJob, JobContext, JobDefinition, Jobs};
 use crate::schedule::{CoordinatorLeases, Job, Leases, Schedule, ScheduleError, Zone};
 use crate::store::Store;
@@ -128,6 +129,7 @@ impl PendingJobs {
     pub(super) fn define(
         self,
         store: Option<&dyn Store>,
+        providers: &[Arc<dyn Provider>],
         coordination: Option<&super::Coordination>,
         problems: &mut Vec<Problem>,
     ) -> Jobs {
@@ -150,6 +152,10 @@ impl PendingJobs {
             }
             if let Err(error) = job.key() {
                 wrong(format!("the name does not fit: {error}"));
+            }
+            let known = |id: &String| providers.iter().any(|it| it.id().as_str() == id);
+            if let Some(id) = job.beside.as_ref().filter(|id| !known(id)) {
+                wrong(format!("the bot has no provider {id:?}: name one that it has in `beside`"));
             }
             if job.retry.attempts == 0 {
                 wrong("with 0 attempts it never runs: allow at least 1".into());

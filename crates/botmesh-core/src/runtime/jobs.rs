@@ -7,6 +7,7 @@ mod event;
 pub use context::JobContext;
 pub use event::{JobEvent, JobOutcome};
 
+use std::collections::BTreeSet;
 use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -69,8 +70,9 @@ impl Runtime {
             let (runtime, definition) = (Arc::clone(self), Arc::clone(definition));
             tasks.spawn(runtime.run_plain(definition, stop.clone()));
         }
-        if self.jobs.of(true).next().is_some() {
-            tasks.spawn(Arc::clone(self).run_durable(stop.clone()));
+        let places: BTreeSet<_> = self.jobs.of(true).map(|it| it.job.beside.clone()).collect();
+        for beside in places {
+            tasks.spawn(Arc::clone(self).run_durable(beside, stop.clone()));
         }
     }
 

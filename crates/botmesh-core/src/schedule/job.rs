@@ -20,6 +20,7 @@ pub struct Job {
     pub(crate) misfire: Misfire,
     pub(crate) retry: Retry,
     pub(crate) timeout: Option<Duration>,
+    pub(crate) beside: Option<String>,
 }
 
 /// A job whose occurrences are run once each across all replicas and restarts. The name is its
@@ -27,14 +28,15 @@ pub struct Job {
 #[must_use]
 pub fn durable(name: impl Into<String>) -> Job {
     let (name, retry) = (name.into(), Retry::default());
-    Job { name, durable: true, misfire: Misfire::default(), retry, timeout: None }
+    let misfire = Misfire::default();
+    Job { name, durable: true, misfire, retry, timeout: None, beside: None }
 }
 
 /// A job that runs on every replica, and of which nothing is remembered. The name is for logs.
 #[must_use]
 pub fn plain(name: impl Into<String>) -> Job {
     let (name, retry) = (name.into(), Retry::new(1));
-    Job { name, durable: false, misfire: Misfire::Skip, retry, timeout: None }
+    Job { name, durable: false, misfire: Misfire::Skip, retry, timeout: None, beside: None }
 }
 
 impl Job {
@@ -58,6 +60,15 @@ impl Job {
     #[must_use]
     pub const fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = Some(timeout);
+        self
+    }
+
+    /// Runs it on the replica that is connected to this provider, so that it can send over a
+    /// platform that allows one session only. Without it, it runs on any replica. Plain jobs run
+    /// everywhere all the same.
+    #[must_use]
+    pub fn beside(mut self, provider: impl Into<String>) -> Self {
+        self.beside = Some(provider.into());
         self
     }
 

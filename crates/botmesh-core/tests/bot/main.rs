@@ -6,6 +6,8 @@ mod conversations;
 mod flows;
 mod forwarding;
 mod handover;
+#[cfg(feature = "scheduler")]
+mod jobs;
 mod languages;
 mod leading;
 mod messages;

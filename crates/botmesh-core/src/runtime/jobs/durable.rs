@@ -9,7 +9,7 @@ use super::super::Runtime;
 use super::super::event::Activity;
 use super::{Attempt, JobDefinition, JobOutcome};
 use crate::error::BotError;
-use crate::id::{ChatKey, Fence, LeaderName, Revision};
+use crate::id::{ChatKey, Fence, LeaderName, ProviderId, Revision};
 use crate::schedule::Lease;
 use crate::schedule::record::{Occurrence, Record, Skipped, Step};
 use crate::store::{CheckpointWrite, ConditionalCheckpointStore, Swap};
@@ -17,8 +17,18 @@ use crate::time::Timestamp;
 
 /// The pause after the store or the leases failed.
 const AGAIN: Duration = Duration::from_secs(2);
+/// How often it is looked whether the provider of a job is still connected here.
+const LOOK: Duration = Duration::from_millis(250);
 /// What replicas are elected for.
 const SCHEDULER: &str = "scheduler";
+
+/// Why durable jobs are not run here any more.
+enum Ended {
+    Lost,
+    /// The provider that they belong to is connected on another replica.
+    Elsewhere,
+    Stopped,
+}
 
 /// The lease of a process that is the only one.
 struct Alone(Fence);
@@ -30,7 +40,7 @@ impl Lease for Alone {
     }
 
     async fn lost(&mut self) {
-        std::future::pending().await
+        std::future::pending().await;
     }
 
     async fn release(self: Box<Self>) {}
@@ -64,11 +74,21 @@ impl Kept<'_> {
 }
 
 impl Runtime {
-    /// Waits for the lease, runs the durable jobs while it lasts, and again.
-    pub(super) async fn run_durable(self: Arc<Self>, stop: CancellationToken) {
-        let Ok(name) = LeaderName::new(SCHEDULER) else { return };
+    /// Waits for the lease, runs the durable jobs of one place while it lasts, and again.
+    pub(super) async fn run_durable(
+        self: Arc<Self>,
+        beside: Option<String>,
+        stop: CancellationToken,
+    ) {
+        let name = match &beside {
+            None => LeaderName::new(SCHEDULER),
+            Some(provider) => LeaderName::new(format!("{SCHEDULER}:{provider}")),
+        };
+        let Ok(name) = name else { return };
+        let provider = beside.as_deref().and_then(|id| ProviderId::new(id).ok());
         loop {
             let acquired = async {
+                self.stands_by(provider.as_ref(), false).await;
                 match &self.jobs.leases {
                     Some(leases) => leases.acquire(&name).await,
                     None => Ok(Box::new(Alone(self.fences.next())) as Box<dyn Lease>),
@@ -90,24 +110,39 @@ impl Runtime {
                 }
             };
             let mut jobs = JoinSet::new();
-            for definition in self.jobs.of(true) {
+            let here = self.jobs.of(true).filter(|it| it.job.beside == beside);
+            for definition in here {
                 let (runtime, definition) = (Arc::clone(&self), Arc::clone(definition));
                 let (fence, stop) = (lease.fence(), stop.clone());
                 jobs.spawn(async move { runtime.keep_running(&definition, fence, &stop).await });
             }
             let all_ended = async { while jobs.join_next().await.is_some() {} };
-            let lost = tokio::select! {
+            let ended = tokio::select! {
                 biased;
-                () = lease.lost() => true,
-                () = all_ended => false,
+                () = lease.lost() => Ended::Lost,
+                () = all_ended => Ended::Stopped,
+                () = self.stands_by(provider.as_ref(), true) => Ended::Elsewhere,
             };
             // Whatever runs is dropped before another replica can have the lease.
             jobs.shutdown().await;
-            if !lost {
-                lease.release().await;
-                return;
+            match ended {
+                Ended::Lost => tracing::warn!(%name, "the lease of the scheduler was lost"),
+                Ended::Elsewhere => lease.release().await,
+                Ended::Stopped => return lease.release().await,
             }
-            tracing::warn!("the lease of the scheduler was lost");
+        }
+    }
+
+    /// Waits until the provider is connected here, or elsewhere. Where no provider matters, this
+    /// is the right place.
+    async fn stands_by(&self, provider: Option<&ProviderId>, standby: bool) {
+        let Some(provider) = provider else {
+            return if standby {
+                std::future::pending().await;
+            };
+        };
+        while self.sender.is_standby(provider) != standby {
+            tokio::time::sleep(LOOK).await;
         }
     }
 
