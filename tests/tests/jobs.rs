@@ -29,36 +29,43 @@ fn bot(store: impl Store, runs: &Runs, ahead: u64) -> Bot {
     let now = Clock::system().now().plus(Duration::from_secs(ahead));
     let runs = Arc::clone(runs);
     let job = durable("tick").misfire(Misfire::CatchUp { most: 1_000_000 });
-    Bot::new(TestProvider::new())
-        .store(store)
-        .scheduler_clock(Clock::following_tokio(now))
-        .every(Duration::from_millis(PERIOD), job, move |job| {
+    Bot::new(TestProvider::new()).store(store).scheduler_clock(Clock::following_tokio(now)).every(
+        Duration::from_millis(PERIOD),
+        job,
+        move |job| {
             runs.send_modify(|runs| *runs.entry(job.slot()).or_default() += 1);
             async { Ok::<_, BotError>(()) }
-        })
+        },
+    )
 }
 
-async fn see(runs: &Runs, count: usize) {
+/// Waits for so many occurrences more.
+async fn see(runs: &Runs, more: usize) {
+    let count = runs.borrow().len() + more;
     let mut seen = runs.subscribe();
     let enough = seen.wait_for(|runs| runs.len() >= count);
-    tokio::time::timeout(Duration::from_secs(60), enough).await.expect("the job stands still").unwrap();
+    tokio::time::timeout(Duration::from_secs(60), enough)
+        .await
+        .expect("the job stands still")
+        .unwrap();
 }
 
 /// One bot after the other is stopped or dies; the job goes on with the next.
 async fn replace(mut replicas: Vec<RunningBot>, runs: &Runs) {
     see(runs, WANTED / 3).await;
     replicas.remove(0).stop().await;
-    see(runs, runs.borrow().len() + WANTED / 3).await;
+    see(runs, WANTED / 3).await;
     // As if it was killed.
     drop(replicas.remove(0));
-    see(runs, runs.borrow().len() + WANTED).await;
+    see(runs, WANTED).await;
     for replica in replicas {
         replica.stop().await;
     }
     let runs = runs.borrow();
     let first = *runs.keys().next().unwrap();
     let slots: Vec<_> = runs.keys().copied().collect();
-    let after = |number: usize| first.plus(Duration::from_millis(PERIOD) * u32::try_from(number).unwrap());
+    let after =
+        |number: usize| first.plus(Duration::from_millis(PERIOD) * u32::try_from(number).unwrap());
     let wanted: Vec<_> = (0..slots.len()).map(after).collect();
     assert_eq!(slots, wanted, "an occurrence was left out");
     // Of the replica that died, one may have been run and not noted.
@@ -89,8 +96,7 @@ async fn each_occurrence_is_run_once_on_redis() {
     for ahead in [5, 0, 5] {
         let store = RedisStore::connect(&url).prefix(&*prefix).await.unwrap();
         let lease = CoordinatorSettings::builder().lease(Duration::from_millis(1500));
-        let lease = lease.grace(Duration::ZERO).build().unwrap();
-        let coordinator = store.coordinator().settings(lease).build().unwrap();
+        let coordinator = store.coordinator().settings(lease.build().unwrap()).build().unwrap();
         let bot = bot(store, &runs, ahead).coordination(Coordination::new(coordinator));
         replicas.push(bot.start().await.unwrap());
     }
@@ -106,8 +112,7 @@ async fn each_occurrence_is_run_once_on_postgres() {
     for ahead in [5, 0, 5] {
         let store = PostgresStore::connect(&url).prefix(&*prefix).max_connections(4).await.unwrap();
         let lease = CoordinatorSettings::builder().lease(Duration::from_millis(1500));
-        let lease = lease.grace(Duration::ZERO).build().unwrap();
-        let coordinator = store.coordinator().settings(lease).build().unwrap();
+        let coordinator = store.coordinator().settings(lease.build().unwrap()).build().unwrap();
         let bot = bot(store, &runs, ahead).coordination(Coordination::new(coordinator));
         replicas.push(bot.start().await.unwrap());
     }

@@ -40,7 +40,7 @@ impl Lease for Alone {
     }
 
     async fn lost(&mut self) {
-        std::future::pending().await;
+        std::future::pending::<()>().await;
     }
 
     async fn release(self: Box<Self>) {}
@@ -137,9 +137,10 @@ impl Runtime {
     /// is the right place.
     async fn stands_by(&self, provider: Option<&ProviderId>, standby: bool) {
         let Some(provider) = provider else {
-            return if standby {
-                std::future::pending().await;
-            };
+            if standby {
+                std::future::pending::<()>().await;
+            }
+            return;
         };
         while self.sender.is_standby(provider) != standby {
             tokio::time::sleep(LOOK).await;
