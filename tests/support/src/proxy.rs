@@ -81,6 +81,10 @@ impl Proxy {
 async fn accept(listener: TcpListener, wire: Wire, server: u16, faults: Arc<Faults>) {
     while let Ok((client, _)) = listener.accept().await {
         let Ok(server) = TcpStream::connect(("127.0.0.1", server)).await else { continue };
+        // A message that is passed on in pieces must not wait for the other side's acknowledgement.
+        for side in [&client, &server] {
+            let _ = side.set_nodelay(true);
+        }
         let (client, server) = (client.into_split(), server.into_split());
         let faults = Arc::clone(&faults);
         tokio::spawn(async move {

@@ -2,9 +2,8 @@
 //! what was read, and the result is written by compare-and-set.
 //!
 //! A backend implements [`LedgerStore`], reading and writing two kinds of rows, and sends its
-//! operations through a [`StoredLedger`]. It may decide the usual cases by itself in one round trip
-//! (a free key is taken, a key for which nobody waits is given back) as long as it decides like
-//! [`step`](super::transition::step) and gives the row another revision.
+//! operations through a [`StoredLedger`]. It may [decide](LedgerStore::shortcut) the usual cases by
+//! itself in one round trip: a free key is taken, a key for which nobody waits is given back.
 //!
 //! Why two rows suffice, without a transaction over both: what an operation concludes from the space
 //! stays true when the space changes before the turn is written, with one exception. That somebody
@@ -90,6 +89,21 @@ pub trait LedgerStore: Debug + Send + Sync + 'static {
     /// # Errors
     /// [`BackendError`]; it tells whether something may have been written.
     async fn write(&self, change: Change<'_>) -> Result<bool, BackendError>;
+
+    /// Executes an operation by itself, if its case is one of those that can be decided in one round
+    /// trip: it decides like [`step`] and gives the row that it writes another revision, as
+    /// [`write`](Self::write) would. None when it has changed nothing; the operation is then
+    /// decided on what is read.
+    ///
+    /// # Errors
+    /// [`BackendError`]; it tells whether something may have been written.
+    async fn shortcut(
+        &self,
+        _operation: &Operation,
+        _limits: &Limits,
+    ) -> Result<Option<Outcome>, BackendError> {
+        Ok(None)
+    }
 }
 
 /// Executes operations on rows. Operations of this process on one key go one after the other, in
@@ -130,7 +144,7 @@ impl<S: LedgerStore> StoredLedger<S> {
         &self.store
     }
 
-    /// Executes one operation: usually one read and one write.
+    /// Executes one operation: by the store's shortcut, or usually by one read and one write.
     ///
     /// # Errors
     /// [`BackendError`] of the store, and `Refused` when others write all the time.
@@ -151,6 +165,9 @@ impl<S: LedgerStore> StoredLedger<S> {
         operation: &Operation,
         limits: &Limits,
     ) -> Result<Outcome, BackendError> {
+        if let Some(outcome) = self.store.shortcut(operation, limits).await? {
+            return Ok(outcome);
+        }
         for attempt in 0..ATTEMPTS {
             // Whoever lost twice must not lose for ever against those in step with it.
             if attempt > 1 {
@@ -220,7 +237,8 @@ impl Decided {
     fn has_changed_the_turn(&self) -> bool {
         let before = &self.before.turn.state;
         // What has expired is as good as absent, and need not be written as such.
-        if self.turn == *before || self.turn == StoredTurn::default() {
+        let has_expired = before.expires_at <= self.before.now;
+        if self.turn == *before || (self.turn == StoredTurn::default() && has_expired) {
             return false;
         }
         // That it is to be kept a little longer is no reason to write at each poll.
