@@ -1,9 +1,11 @@
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use botmesh_sql::{Answer, Dialect, Driver, DriverError, Row, Statement, Transaction, Value};
+use botmesh_sql::{
+    Answer, Dialect, Driver, DriverError, Fault, Row, Statement, Transaction, Value,
+};
 use tokio::time::Instant;
 
 use crate::connections::{Connections, Lent};
@@ -35,11 +37,34 @@ pub(crate) struct MysqlDriver {
     pub(crate) connections: Arc<Connections>,
     /// Whether what was written survives the server's end, as it was when it was last examined.
     pub(crate) durable: Arc<AtomicBool>,
+    /// How many bytes one request may have, as it was when the server was last examined.
+    pub(crate) largest_request: Arc<AtomicUsize>,
 }
+
+/// What a request has beside its texts, at most.
+const BESIDE_TEXTS: usize = 4096;
 
 impl MysqlDriver {
     pub(crate) fn new(connections: Arc<Connections>) -> Self {
-        Self { connections, durable: Arc::default() }
+        let largest_request = Arc::new(AtomicUsize::new(usize::MAX));
+        Self { connections, durable: Arc::default(), largest_request }
+    }
+
+    /// Refuses values that the server would answer by ending the connection.
+    fn check_size(&self, values: &[Value]) -> Result<(), DriverError> {
+        let lengths = values.iter().map(|value| match value {
+            Value::Text(text) => text.len(),
+            _ => 0,
+        });
+        let size = lengths.sum::<usize>() + BESIDE_TEXTS;
+        let largest = self.largest_request.load(Ordering::Relaxed);
+        if size <= largest {
+            return Ok(());
+        }
+        let reason = format!(
+            "it needs a request of {size} bytes, more than {largest}: raise `max_allowed_packet` of the server"
+        );
+        Err(DriverError::new(Fault::Refused(reason), "a request is too large"))
     }
 
     /// Runs a statement, and repeats it while the server is away.
@@ -107,18 +132,46 @@ impl MysqlDriver {
         lent.begin();
         let connection = lent.connection().map_err(Failure::unsent)?;
         let running = protocol::run(connection, statement, values);
-        let failure = match tokio::time::timeout(limit, running).await {
-            Ok(Ok(rows)) => {
+        let ran = tokio::time::timeout(limit, running).await;
+        // One whose transaction failed half-way may still be in it.
+        let is_in_transaction = matches!(statement.answer(), Answer::Then(_));
+        self.judge(lent, ran, limit, is_in_transaction)
+    }
+
+    /// Sends several statements at once, and waits for their answers so long.
+    #[cfg(feature = "coordination")]
+    pub(crate) async fn attempt_script(
+        &self,
+        response: Duration,
+        script: &[(&Statement, &[Value])],
+    ) -> Result<Vec<protocol::Told>, Failure> {
+        let mut lent = self.connections.lend().await?;
+        lent.begin();
+        let connection = lent.connection().map_err(Failure::unsent)?;
+        let running = protocol::run_script(connection, script);
+        let ran = tokio::time::timeout(response, running).await;
+        self.judge(&mut lent, ran, response, true)
+    }
+
+    /// Judges what came of a statement, and whether its connection can be used again.
+    fn judge<T>(
+        &self,
+        lent: &mut Lent,
+        ran: Result<Result<T, sqlx::Error>, tokio::time::error::Elapsed>,
+        limit: Duration,
+        is_in_transaction: bool,
+    ) -> Result<T, Failure> {
+        let failure = match ran {
+            Ok(Ok(told)) => {
                 lent.end();
-                return Ok(rows);
+                return Ok(told);
             }
             Ok(Err(error)) => Failure::sent(error),
             Err(_) => Failure::silent(limit, true),
         };
-        // One whose transaction failed half-way may still be in it.
-        if failure.needs_another_connection() || *statement.answer() != Answer::Rows {
+        if failure.needs_another_connection() {
             self.connections.doubt();
-        } else {
+        } else if !is_in_transaction {
             lent.end();
         }
         Err(failure)
@@ -156,6 +209,7 @@ impl Driver for MysqlDriver {
         statement: &Statement,
         values: Vec<Value>,
     ) -> Result<Vec<Row>, DriverError> {
+        self.check_size(&values)?;
         self.insist(Repeat::IfNotExecuted, statement, &values).await.map_err(Failure::into_error)
     }
 

@@ -183,6 +183,13 @@ impl Failure {
         Some(format!("{said}: {remedy}"))
     }
 
+    /// Whether the credentials, the permissions or the set-up are wrong, which does not pass by
+    /// itself.
+    #[cfg(feature = "coordination")]
+    pub(crate) fn is_lasting(&self) -> bool {
+        self.remedy().is_some() && !self.is_read_only()
+    }
+
     fn fault(&self) -> Fault {
         if let Some(reason) = self.remedy() {
             return Fault::Refused(reason);
@@ -196,6 +203,15 @@ impl Failure {
             Cause::Error(_) if self.is_transient() => Fault::Unavailable,
             Cause::Error(_) if self.is_full() => Fault::Full,
             Cause::Error(_) => Fault::Other,
+        }
+    }
+
+    /// The driver's error.
+    #[cfg(feature = "coordination")]
+    pub(crate) fn into_source(self) -> botmesh_core::error::BoxError {
+        match self.cause {
+            Cause::Error(error) => Box::new(error),
+            _ => self.text().into(),
         }
     }
 

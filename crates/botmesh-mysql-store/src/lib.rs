@@ -2,6 +2,8 @@
 
 mod builder;
 mod connections;
+#[cfg(feature = "coordination")]
+mod coordinator;
 mod driver;
 mod failure;
 mod migration;
@@ -12,4 +14,6 @@ mod store;
 
 pub use botmesh_sql::PrefixError;
 pub use builder::MysqlStoreBuilder;
+#[cfg(feature = "coordination")]
+pub use coordinator::{MysqlCoordinator, MysqlCoordinatorBuilder};
 pub use store::MysqlStore;

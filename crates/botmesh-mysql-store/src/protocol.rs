@@ -3,6 +3,10 @@
 use std::fmt::Write as _;
 
 use botmesh_sql::{Answer, Row, Statement, Value};
+#[cfg(feature = "coordination")]
+use futures_util::TryStreamExt as _;
+#[cfg(feature = "coordination")]
+use sqlx::Either;
 use sqlx::mysql::{MySqlArguments, MySqlRow};
 use sqlx::{
     Arguments as _, AssertSqlSafe, Decode, Executor as _, MySql, MySqlConnection, Row as _,
@@ -39,6 +43,42 @@ pub(crate) async fn run(
             rows.iter().map(read).collect()
         }
     }
+}
+
+/// What one statement of several has told.
+#[cfg(feature = "coordination")]
+#[derive(Debug, Default)]
+pub(crate) struct Told {
+    pub(crate) rows: Vec<Row>,
+    pub(crate) insert_id: u64,
+    pub(crate) affected: u64,
+}
+
+/// Runs statements one after the other, in one round trip. After one that fails no other is run.
+#[cfg(feature = "coordination")]
+pub(crate) async fn run_script(
+    connection: &mut MySqlConnection,
+    script: &[(&Statement, &[Value])],
+) -> Result<Vec<Told>, sqlx::Error> {
+    let mut text = String::new();
+    for (statement, values) in script {
+        write_with_values(&mut text, statement, values);
+        text.push(';');
+    }
+    let mut told = Vec::with_capacity(script.len());
+    let mut rows = Vec::new();
+    let mut answers = connection.fetch_many(sqlx::raw_sql(AssertSqlSafe(text)));
+    while let Some(answer) = answers.try_next().await? {
+        match answer {
+            Either::Right(row) => rows.push(read(&row)?),
+            Either::Left(end) => told.push(Told {
+                rows: std::mem::take(&mut rows),
+                insert_id: end.last_insert_id(),
+                affected: end.rows_affected(),
+            }),
+        }
+    }
+    Ok(told)
 }
 
 /// Runs a statement as a text with the values in it; not all that define tables can be prepared.

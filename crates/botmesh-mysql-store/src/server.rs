@@ -15,7 +15,7 @@ const OLDEST_MARIADB: (u32, u32) = (10, 6);
 /// Asks for what [`ServerInfo`] holds. Neither product has all of these.
 pub(crate) const EXAMINE: &str = "SHOW VARIABLES WHERE Variable_name IN (
     'version', 'read_only', 'super_read_only', 'innodb_read_only', 'transaction_read_only',
-    'tx_read_only', 'innodb_flush_log_at_trx_commit', 'autocommit', 'sql_mode')";
+    'tx_read_only', 'innodb_flush_log_at_trx_commit', 'autocommit', 'sql_mode', 'max_allowed_packet')";
 
 /// What matters of a server, and of a connection to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,7 +35,13 @@ impl ServerInfo {
 
     /// Whether what was written survives the machine's end.
     pub(crate) fn is_durable(&self) -> bool {
-        self.variable("innodb_flush_log_at_trx_commit") == "1"
+        // 3 is MariaDB's, and more than 1.
+        matches!(self.variable("innodb_flush_log_at_trx_commit"), "1" | "3")
+    }
+
+    /// How many bytes one request may have; the server ends the connection of whoever sends more.
+    pub(crate) fn largest_request(&self) -> Option<usize> {
+        self.variable("max_allowed_packet").parse().ok()
     }
 
     /// Refuses a server that cannot do what is needed.

@@ -62,6 +62,8 @@ impl MysqlStore {
         let info = info.map_err(|error| error.into_store_error(NAME, "connecting"))?;
         info.check()?;
         driver.durable.store(info.is_durable(), Ordering::Relaxed);
+        let largest = info.largest_request().unwrap_or(usize::MAX);
+        driver.largest_request.store(largest, Ordering::Relaxed);
         let warnings = Vec::from_iter(info.warning());
         for warning in &warnings {
             tracing::warn!("{warning}");

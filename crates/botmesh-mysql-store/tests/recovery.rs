@@ -148,24 +148,36 @@ async fn deadlocks_are_tried_again_a_few_times() {
     let store = builder.prefix(&prefix).await.unwrap();
     let mut behind = support::plain(&support::url().unwrap()).await;
     // A table that remembers what was undone.
-    let deadlocks = "CREATE TABLE {p}tries (n INTEGER, enough INTEGER) ENGINE = MEMORY;
-        INSERT INTO {p}tries VALUES (0, 3);
-        CREATE TRIGGER {p}tries BEFORE INSERT ON {p}documents FOR EACH ROW BEGIN
+    let counter =
+        "CREATE TABLE {p}tries (n INTEGER) ENGINE = MEMORY; INSERT INTO {p}tries VALUES (0)";
+    let deadlock = "CREATE TRIGGER {p}tries BEFORE INSERT ON {p}documents FOR EACH ROW BEGIN
             UPDATE {p}tries SET n = n + 1;
-            IF (SELECT n <= enough FROM {p}tries) THEN
-                SIGNAL SQLSTATE '40001' SET MYSQL_ERRNO = 1213, MESSAGE_TEXT = 'Deadlock found';
-            END IF;
+            SIGNAL SQLSTATE '40001' SET MYSQL_ERRNO = 1213, MESSAGE_TEXT = 'Deadlock found';
         END";
-    behind.execute(sqlx::raw_sql(AssertSqlSafe(deadlocks.replace("{p}", &prefix)))).await.unwrap();
-    let saved = store.save_document_if(CHATS, "a", "1", None).await.unwrap();
-    assert_ne!(saved, Swap::Refused);
-    let always = format!("UPDATE {prefix}tries SET n = 0, enough = 1000000");
-    behind.execute(AssertSqlSafe(always)).await.unwrap();
+    let mut run = async |text: &str| {
+        let text = AssertSqlSafe(text.replace("{p}", &prefix));
+        behind.execute(sqlx::raw_sql(text)).await.unwrap();
+    };
+    run(counter).await;
+    run(deadlock).await;
+    let tries = format!("SELECT n FROM {prefix}tries");
+    let tries = || sqlx::query_scalar::<_, i32>(AssertSqlSafe(tries.clone()));
+    let mut other = support::plain(&support::url().unwrap()).await;
+    let writing = tokio::spawn({
+        let store = store.clone();
+        async move { store.save_document_if(CHATS, "a", "1", None).await }
+    });
+    while tries().fetch_one(&mut other).await.unwrap() < 3 {
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
+    run("DROP TRIGGER {p}tries").await;
+    assert_ne!(writing.await.unwrap().unwrap(), Swap::Refused);
+
+    run("UPDATE {p}tries SET n = 0").await;
+    run(deadlock).await;
     let error = store.save_document_if(CHATS, "b", "1", None).await.unwrap_err();
     assert!(matches!(error, StoreError::Busy { .. }), "{error:?}");
-    let tries = format!("SELECT n FROM {prefix}tries");
-    let tries: i32 = sqlx::query_scalar(AssertSqlSafe(tries)).fetch_one(&mut behind).await.unwrap();
-    assert_eq!(tries, 10);
+    assert_eq!(tries().fetch_one(&mut other).await.unwrap(), 10);
 }
 
 /// B7: a server without a free connection is told so after a bounded time.
@@ -174,8 +186,7 @@ async fn a_server_without_free_connections_is_a_typed_error() {
     let Some(server) = PrivateServer::start(&["--max-connections=10"]).await else {
         return support::skip();
     };
-    support::user(&server, "bot", "ALL PRIVILEGES ON *.*").await;
-    let url = server.url().replace("root", "bot");
+    let url = server.url();
     let patience = Duration::from_millis(300);
     let store = MysqlStore::connect(&url).patience(patience).await.unwrap();
     store.close();
@@ -227,8 +238,7 @@ async fn a_full_server_is_a_typed_error_and_loses_nothing() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn cut_connections_make_no_outcome_untrue() {
     let Some(server) = PrivateServer::start(&[]).await else { return support::skip() };
-    support::user(&server, "bot", "ALL PRIVILEGES ON *.*").await;
-    let store = MysqlStore::connect(server.url().replace("root", "bot")).await.unwrap();
+    let store = MysqlStore::connect(server.url()).await.unwrap();
     let saved = store.save_document_if(CHATS, "n", "0", None).await.unwrap();
     assert_ne!(saved, Swap::Refused);
     let (ended, told, unknown) = (AtomicBool::new(false), AtomicU64::new(0), AtomicU64::new(0));

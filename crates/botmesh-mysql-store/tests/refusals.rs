@@ -26,45 +26,40 @@ async fn refusal(builder: MysqlStoreBuilder) -> String {
 /// Credentials, names and rights that do not fit.
 #[tokio::test(flavor = "multi_thread")]
 async fn who_may_not_enter_is_told_why() {
-    // So that nobody is taken for the anonymous user of this host.
-    let Some(server) = PrivateServer::start(&["--skip-name-resolve"]).await else {
-        return support::skip();
-    };
+    let Some(server) = PrivateServer::start(&[]).await else { return support::skip() };
     let mut behind = server.connection().await;
-    let users = "CREATE USER bot@'%' IDENTIFIED BY 'right'; GRANT SELECT ON bots.* TO bot@'%';
+    let users = "CREATE USER guest@'%' IDENTIFIED BY 'right'; GRANT SELECT ON bots.* TO guest@'%';
         CREATE DATABASE others";
     behind.execute(sqlx::raw_sql(users)).await.unwrap();
 
     let at = |user: &str, database: &str| {
         MysqlStore::connect(format!("mysql://{user}@127.0.0.1:{}/{database}", server.port))
     };
-    for user in ["bot:wrong", "nobody"] {
+    for user in ["guest:wrong", "nobody"] {
         let text = refusal(at(user, "bots")).await;
         assert!(text.contains("correct the user and the password in the URL"), "{text}");
     }
     let text = refusal(at("root", "absent")).await;
     assert!(text.contains("'absent'") && text.contains("name another"), "{text}");
-    let text = refusal(at("bot:right", "others")).await;
+    let text = refusal(at("guest:right", "others")).await;
     assert!(text.contains("others") && text.contains("grant this user"), "{text}");
-    let text = refusal(at("bot:right", "bots")).await;
+    let text = refusal(at("guest:right", "bots")).await;
     assert!(text.contains("CREATE command denied") && text.contains("grant this user"), "{text}");
 
     // Tables that somebody else has made need no right to make any.
     at("root", "bots").await.unwrap();
-    let grant = "GRANT SELECT, INSERT, UPDATE, DELETE ON bots.* TO bot@'%'";
+    let grant = "GRANT SELECT, INSERT, UPDATE, DELETE ON bots.* TO guest@'%'";
     behind.execute(grant).await.unwrap();
-    let store = at("", "bots").credentials("bot", "right").await.unwrap();
+    let store = at("", "bots").credentials("guest", "right").await.unwrap();
     store.set_checkpoint(&chat("a"), body("text"), Fence::new(1)).await.unwrap();
 }
 
 /// B7: a server that takes no writes, as a replica, is refused, also later.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_read_only_server_is_refused() {
-    let Some(server) = PrivateServer::start(&["--skip-name-resolve"]).await else {
-        return support::skip();
-    };
-    support::user(&server, "bot", "ALL PRIVILEGES ON bots.*").await;
-    let url = server.url().replace("root", "bot");
+    let Some(server) = PrivateServer::start(&[]).await else { return support::skip() };
+    support::user(&server, "guest", "ALL PRIVILEGES ON bots.*").await;
+    let url = server.url().replace("bot@", "guest@");
     let patience = Duration::from_millis(200);
     let store = MysqlStore::connect(&url).patience(patience).await.unwrap();
     let mut behind = server.connection().await;
@@ -207,9 +202,7 @@ async fn a_text_larger_than_the_server_takes_is_refused() {
 /// B4: the encoding and the collation of the database do not matter.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_database_of_another_collation_keeps_everything_apart() {
-    let Some(server) = PrivateServer::start(&["--skip-name-resolve"]).await else {
-        return support::skip();
-    };
+    let Some(server) = PrivateServer::start(&[]).await else { return support::skip() };
     let make = "CREATE DATABASE old CHARACTER SET latin1 COLLATE latin1_german1_ci";
     server.connection().await.execute(make).await.unwrap();
     let store = MysqlStore::connect(server.url().replace("/bots", "/old")).await.unwrap();
@@ -231,7 +224,7 @@ async fn an_encrypted_server_needs_the_right_certificate() {
     let Some(server) = PrivateServer::start_with(&settings, &files).await else {
         return support::skip();
     };
-    let url = format!("mysql://root@localhost:{}/bots", server.port);
+    let url = format!("mysql://bot@localhost:{}/bots", server.port);
     let store = MysqlStore::connect(&url).root_certificate(pem).await.unwrap();
     store.set_checkpoint(&chat("a"), body("text"), Fence::new(1)).await.unwrap();
     let mut behind = server.connection().await;

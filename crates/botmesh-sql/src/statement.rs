@@ -45,7 +45,9 @@ impl Statement {
         self.places.iter().map(|place| values.get(*place).unwrap_or(&Value::Null))
     }
 
-    pub(crate) fn answered_by(mut self, answer: Answer) -> Self {
+    /// The same statement, whose rows come from elsewhere.
+    #[must_use]
+    pub fn answered_by(mut self, answer: Answer) -> Self {
         self.answer = answer;
         self
     }

@@ -90,7 +90,8 @@ impl Upsert {
     fn on_duplicate_key(&self, mut to: Rendering<'_>, prefix: &TablePrefix) -> Statement {
         to.template(" ON DUPLICATE KEY UPDATE ");
         if let Some(only_if) = self.only_if {
-            // Kept in the row, for the condition may look different after the first assignment.
+            // Kept in the row meanwhile, for the condition may look different after the first
+            // assignment.
             to.pair(DECIDED, " = ", only_if);
             to.template(", ");
         }
@@ -107,6 +108,10 @@ impl Upsert {
             };
             to.pair(column, " = ", &changed);
         });
+        if self.only_if.is_some() {
+            // A row that is as it was before need not reach the disk.
+            to.pair(", ", DECIDED, " = NULL");
+        }
         if self.change.is_empty() {
             // There is no other word for doing nothing that keeps quiet about nothing else.
             to.pair(self.key[0], " = ", self.key[0]);
@@ -184,7 +189,7 @@ impl Tells {
     }
 }
 
-/// The column of MySQL's tables that holds whether the condition of the last upsert was met.
+/// The column of MySQL's tables that holds, while an upsert is executed, whether its condition is met.
 const DECIDED: &str = "decided";
 
 #[cfg(test)]
@@ -225,7 +230,8 @@ mod tests {
              TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)), 1 + FLOOR)), ?) \
              ON DUPLICATE KEY UPDATE decided = body IS NULL, \
              number = IF(decided, LAST_INSERT_ID(number + 1), \
-             number + LAST_INSERT_ID(number - number)), body = IF(decided, VALUES(body), body)"
+             number + LAST_INSERT_ID(number - number)), body = IF(decided, VALUES(body), body), \
+             decided = NULL"
         );
         assert_eq!(*mysql.answer(), Answer::InsertId);
     }

@@ -23,7 +23,7 @@ impl Wire {
             Self::Postgres => {
                 format!("postgres://postgres@127.0.0.1:{port}/postgres?sslmode=disable")
             }
-            Self::Mysql => format!("mysql://root@127.0.0.1:{port}/test?ssl-mode=DISABLED"),
+            Self::Mysql => format!("mysql://bot@127.0.0.1:{port}/bots?ssl-mode=DISABLED"),
             Self::Mongo => format!("mongodb://127.0.0.1:{port}/?directConnection=true"),
         }
     }
