@@ -37,9 +37,10 @@ pub fn router(bot: &Webhooks) -> Result<Router, SettingsError> {
 #[derive(Debug)]
 #[must_use]
 pub struct WebhookRouter {
-    bot: Webhooks,
+    providers: Vec<Arc<dyn Provider>>,
+    /// Whose health is shown.
+    bot: Option<Webhooks>,
     limits: Limits,
-    health: bool,
     #[cfg(feature = "metrics")]
     metrics: crate::Metrics,
 }
@@ -57,10 +58,16 @@ struct Entrance {
 impl WebhookRouter {
     /// A router for this bot, with `/health` and `/ready`.
     pub fn new(bot: Webhooks) -> Self {
+        Self { bot: Some(bot.clone()), ..Self::of(bot.providers()) }
+    }
+
+    /// A router for these providers, as where something else than a bot runs them. It has neither
+    /// `/health` nor `/ready`.
+    pub fn of(providers: Vec<Arc<dyn Provider>>) -> Self {
         Self {
-            bot,
+            providers,
+            bot: None,
             limits: Limits::default(),
-            health: true,
             #[cfg(feature = "metrics")]
             metrics: crate::Metrics::default(),
         }
@@ -73,8 +80,8 @@ impl WebhookRouter {
     }
 
     /// Leaves out `/health` and `/ready`.
-    pub const fn without_health(mut self) -> Self {
-        self.health = false;
+    pub fn without_health(mut self) -> Self {
+        self.bot = None;
         self
     }
 
@@ -97,15 +104,15 @@ impl WebhookRouter {
     pub fn build(self) -> Result<Router, SettingsError> {
         let in_flight = Arc::new(Semaphore::new(self.limits.most_in_flight()));
         let limits = Arc::new(self.limits);
-        let providers = self.bot.providers();
-        if providers.is_empty() && !self.health {
+        let providers = self.providers;
+        if providers.is_empty() && self.bot.is_none() {
             return Err(SettingsError::NoWebhook);
         }
         let mut router = Router::new();
         let mut taken: BTreeSet<String> = BTreeSet::new();
-        if self.health {
+        if let Some(bot) = self.bot {
             taken.extend(["/health", "/ready", "/metrics"].map(str::to_owned));
-            router = router.merge(health_routes(self.bot));
+            router = router.merge(health_routes(bot));
             #[cfg(feature = "metrics")]
             {
                 let metrics = self.metrics.clone();

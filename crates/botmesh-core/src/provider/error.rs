@@ -57,6 +57,14 @@ pub enum ProviderError {
         /// What the platform said.
         reason: String,
     },
+    /// The platform sent something that cannot be read, and that is left out.
+    #[error("{provider} sent something that cannot be read: {reason}")]
+    Unreadable {
+        /// The provider.
+        provider: ProviderId,
+        /// What and why.
+        reason: String,
+    },
     /// The platform does not answer; whether it took the message is not known.
     #[error("{provider} is unreachable")]
     Unreachable {

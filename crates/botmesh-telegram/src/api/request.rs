@@ -1,0 +1,97 @@
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use reqwest::multipart::{Form, Part};
+use serde_json::{Map, Value};
+
+use super::Failure;
+
+/// A call of a method with fields and perhaps files:
+/// <https://core.telegram.org/bots/api#sending-files>.
+#[derive(Debug)]
+pub(crate) struct Request {
+    method: &'static str,
+    fields: Map<String, Value>,
+    files: Vec<File>,
+}
+
+/// A file that goes along.
+#[derive(Debug)]
+pub(crate) struct File {
+    pub(crate) bytes: FileBytes,
+    pub(crate) name: String,
+    pub(crate) mime: Option<String>,
+}
+
+#[derive(Debug)]
+pub(crate) enum FileBytes {
+    Memory(Arc<[u8]>),
+    Path(PathBuf),
+}
+
+impl Request {
+    pub(crate) fn new(method: &'static str) -> Self {
+        Self { method, fields: Map::new(), files: Vec::new() }
+    }
+
+    pub(crate) const fn method(&self) -> &'static str {
+        self.method
+    }
+
+    pub(crate) const fn has_files(&self) -> bool {
+        !self.files.is_empty()
+    }
+
+    pub(crate) const fn fields(&self) -> &Map<String, Value> {
+        &self.fields
+    }
+
+    pub(crate) fn set(&mut self, field: &str, value: impl Into<Value>) {
+        self.fields.insert(field.to_owned(), value.into());
+    }
+
+    /// Takes a file along; what is returned stands for it in the fields.
+    pub(crate) fn attach(&mut self, file: File) -> String {
+        let name = format!("attach://file{}", self.files.len());
+        self.files.push(file);
+        name
+    }
+
+    /// The request as a form. It can be made again, as after a wait.
+    pub(crate) async fn form(&self) -> Result<Form, Failure> {
+        let mut form = Form::new();
+        for (name, value) in &self.fields {
+            let text = match value {
+                Value::String(text) => text.clone(),
+                other => other.to_string(),
+            };
+            form = form.text(name.clone(), text);
+        }
+        for (number, file) in self.files.iter().enumerate() {
+            form = form.part(format!("file{number}"), file.part().await?);
+        }
+        Ok(form)
+    }
+}
+
+impl File {
+    async fn part(&self) -> Result<Part, Failure> {
+        let part = match &self.bytes {
+            FileBytes::Memory(bytes) => Part::bytes(bytes.to_vec()),
+            FileBytes::Path(path) => {
+                let shown = path.display().to_string();
+                let unread = |error| Failure::NotSent(format!("{shown} cannot be read: {error}"));
+                let file = tokio::fs::File::open(path).await.map_err(unread)?;
+                let length = file.metadata().await.map_err(unread)?.len();
+                Part::stream_with_length(reqwest::Body::from(file), length)
+            }
+        };
+        let part = part.file_name(self.name.clone());
+        match &self.mime {
+            None => Ok(part),
+            Some(mime) => part
+                .mime_str(mime)
+                .map_err(|_| Failure::NotSent(format!("{mime:?} is no media type"))),
+        }
+    }
+}
