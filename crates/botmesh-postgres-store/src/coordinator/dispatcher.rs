@@ -1,11 +1,13 @@
 //! Sends the operations that are ready at the same moment together, in one statement.
 //!
 //! No timer delays anything: an operation that comes alone goes alone, and at once. While a few
-//! statements are under way, what comes meanwhile goes with the next.
+//! statements are under way, what comes meanwhile goes with the next. An operation on a key for which
+//! others compete goes alone as well, to the function that knows about queues.
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 
+use botmesh_core::coordination::CoordinationKey;
 use botmesh_core::coordination::client::BackendError;
 use botmesh_core::coordination::transition::{Operation, Reply};
 use parking_lot::Mutex;
@@ -17,6 +19,8 @@ use super::calls::{BatchError, Calls, repeat};
 
 /// So many statements with several operations are under way at once at most.
 const SENDERS: usize = 2;
+/// So many contended keys are remembered.
+const MOST_CONTENDED: usize = 10_000;
 
 type Answer = Result<Reply, BackendError>;
 type Waiter = oneshot::Sender<Answer>;
@@ -32,6 +36,18 @@ pub(super) struct Dispatcher {
 struct Queue {
     waiting: VecDeque<(Operation, Waiter)>,
     senders: usize,
+    /// Keys that were not free when they were last asked for.
+    contended: HashSet<CoordinationKey>,
+}
+
+/// What follows from an operation that has come.
+enum Entered {
+    /// A sender takes it along.
+    Waits,
+    /// There may be one sender more.
+    Starts(Sender),
+    /// Nothing is to be gained by taking it along.
+    GoesAlone(Waiter),
 }
 
 impl Dispatcher {
@@ -43,21 +59,82 @@ impl Dispatcher {
     /// before the operation was sent, it is not sent.
     pub(super) async fn send(self: &Arc<Self>, operation: &Operation, home: &Handle) -> Answer {
         let (waiter, answer) = oneshot::channel();
-        if let Some(sender) = self.enter(operation.clone(), waiter) {
-            home.spawn(sender.run());
+        match self.enter(operation, waiter) {
+            Entered::Waits => {}
+            Entered::Starts(sender) => drop(home.spawn(sender.run())),
+            Entered::GoesAlone(waiter) => self.spawn(operation.clone(), waiter, home),
         }
         answer.await.unwrap_or_else(|ended| Err(BackendError::Unknown(Box::new(ended))))
     }
 
-    /// Lets an operation wait, and answers a further sender if there may be one.
-    fn enter(self: &Arc<Self>, operation: Operation, waiter: Waiter) -> Option<Sender> {
+    fn enter(self: &Arc<Self>, operation: &Operation, waiter: Waiter) -> Entered {
         let mut queue = self.queue.lock();
-        queue.waiting.push_back((operation, waiter));
+        if operation.key().is_some_and(|key| queue.contended.contains(key)) {
+            return Entered::GoesAlone(waiter);
+        }
+        queue.waiting.push_back((operation.clone(), waiter));
         if queue.senders >= SENDERS {
-            return None;
+            return Entered::Waits;
         }
         queue.senders += 1;
-        Some(Sender { dispatcher: Arc::clone(self), has_ended: false })
+        Entered::Starts(Sender { dispatcher: Arc::clone(self), has_ended: false })
+    }
+
+    async fn carry(self: &Arc<Self>, batch: Batch<Waiter>) {
+        let answers = match batch.is_single() {
+            true => Ok(vec![None]),
+            false => self.calls.together(&batch).await,
+        };
+        let parts = batch.into_parts();
+        let answers = match answers {
+            Ok(answers) => answers,
+            // One may spoil it for the others.
+            Err(BatchError::Undone) => parts.iter().map(|_| None).collect(),
+            Err(BatchError::Failed(error)) => {
+                let error = repeat(error);
+                parts.into_iter().for_each(|(_, waiter)| tell(waiter, Err(error())));
+                return;
+            }
+        };
+        let is_single = answers.len() == 1;
+        for ((operation, waiter), answer) in parts.into_iter().zip(answers) {
+            match answer {
+                Some(reply) => tell(waiter, Ok(reply)),
+                None if is_single => self.execute(&operation, waiter).await,
+                None => self.spawn(operation, waiter, &Handle::current()),
+            }
+        }
+    }
+
+    /// Executes an operation beside everything else.
+    fn spawn(self: &Arc<Self>, operation: Operation, waiter: Waiter, home: &Handle) {
+        let dispatcher = Arc::clone(self);
+        home.spawn(async move { dispatcher.execute(&operation, waiter).await });
+    }
+
+    async fn execute(&self, operation: &Operation, waiter: Waiter) {
+        let answer = self.calls.one(self.calls.driver(), operation, "").await;
+        if let (Some(key), Ok(reply)) = (operation.key(), &answer) {
+            self.note(key, reply);
+        }
+        tell(waiter, answer);
+    }
+
+    /// Notes whether others compete for a key. To be wrong costs a round trip, no more.
+    fn note(&self, key: &CoordinationKey, reply: &Reply) {
+        let mut queue = self.queue.lock();
+        match reply {
+            Reply::Queued { .. } | Reply::Released { next: Some(_) } => {
+                if queue.contended.len() >= MOST_CONTENDED {
+                    queue.contended.clear();
+                }
+                queue.contended.insert(key.clone());
+            }
+            Reply::Granted(_) => {
+                queue.contended.remove(key);
+            }
+            _ => {}
+        }
     }
 }
 
@@ -73,8 +150,10 @@ impl Sender {
             // Whatever else is ready to run does so first: it may have something to send.
             tokio::task::yield_now().await;
             let Some(Taken { batch, crowd }) = self.next() else { return };
-            crowd.into_iter().for_each(|one| leave_alone(&self.dispatcher.calls, one));
-            carry(&self.dispatcher.calls, batch).await;
+            for (operation, waiter) in crowd {
+                self.dispatcher.spawn(operation, waiter, &Handle::current());
+            }
+            self.dispatcher.carry(batch).await;
         }
     }
 
@@ -102,42 +181,6 @@ impl Drop for Sender {
             }
         }
     }
-}
-
-async fn carry(calls: &Arc<Calls>, batch: Batch<Waiter>) {
-    let answers = match batch.is_single() {
-        true => Ok(vec![None]),
-        false => calls.together(&batch).await,
-    };
-    let parts = batch.into_parts();
-    let answers = match answers {
-        Ok(answers) => answers,
-        // One may spoil it for the others.
-        Err(BatchError::Undone) => parts.iter().map(|_| None).collect(),
-        Err(BatchError::Failed(error)) => {
-            let error = repeat(error);
-            parts.into_iter().for_each(|(_, waiter)| tell(waiter, Err(error())));
-            return;
-        }
-    };
-    let is_single = answers.len() == 1;
-    for ((operation, waiter), answer) in parts.into_iter().zip(answers) {
-        match answer {
-            Some(reply) => tell(waiter, Ok(reply)),
-            None if is_single => alone(calls, &operation, waiter).await,
-            None => leave_alone(calls, (operation, waiter)),
-        }
-    }
-}
-
-/// Executes an operation beside everything else.
-fn leave_alone(calls: &Arc<Calls>, (operation, waiter): (Operation, Waiter)) {
-    let calls = Arc::clone(calls);
-    tokio::spawn(async move { alone(&calls, &operation, waiter).await });
-}
-
-async fn alone(calls: &Calls, operation: &Operation, waiter: Waiter) {
-    tell(waiter, calls.one(calls.driver(), operation, "").await);
 }
 
 fn tell(waiter: Waiter, answer: Answer) {
