@@ -10,20 +10,8 @@ use rustix::process::{Pid, Signal, kill_process};
 use sqlx::{Connection as _, Executor as _, PgConnection};
 use tokio::time::Instant;
 
-/// Makes the data and starts the server, as a user of its own where this runs as root.
-const SCRIPT: &str = r#"set -eu
-as=
-if [ "$(id -u)" = 0 ]; then
-    chmod a+x "$1" "$1/.."
-    chown postgres "$1"
-    as="setpriv --reuid=postgres --regid=postgres --init-groups env HOME=$1"
-fi
-cd "$1"
-bin=$(ls -d /usr/lib/postgresql/*/bin 2>/dev/null | sort -V | tail -n 1)
-PATH=${bin:+$bin:}$PATH
-test -d data || $as initdb -D data -A trust -U postgres --no-sync -E UTF8 --locale=C.UTF-8 >log 2>&1
-exec $as postgres -D data -p "$2" -c listen_addresses=127.0.0.1 -c unix_socket_directories= >>log 2>&1
-"#;
+/// Makes the data and starts the server.
+const SCRIPT: &str = include_str!("../../support/postgres.sh");
 
 const PATIENCE: Duration = Duration::from_secs(60);
 

@@ -22,7 +22,7 @@ pub(super) const IMAGE: &str = "postgres:17";
 const PATIENCE: Duration = Duration::from_secs(60);
 const POLL: Duration = Duration::from_millis(50);
 
-/// Neither server runs as root. The directories above are made passable for the user of theirs.
+/// The pooler does not run as root. The directories above are made passable for its user.
 const BECOME: &str = r#"set -eu
 as=
 if [ "$(id -u)" = 0 ]; then
@@ -32,18 +32,15 @@ if [ "$(id -u)" = 0 ]; then
 fi
 "#;
 
-/// With its port and its address.
-const START: &str = r#"
-bin=$(ls -d /usr/lib/postgresql/*/bin 2>/dev/null | sort -V | tail -n 1)
-PATH=${bin:+$bin:}$PATH
-$as initdb -D data -A trust -U postgres --no-sync -E UTF8 --locale=C.UTF-8
-exec $as postgres -D data -p "$1" -c listen_addresses="$2" -c unix_socket_directories= -c max_connections=500
-"#;
+/// The directory above the two whose passing the script sees to.
+const PASS: &str = "[ \"$(id -u)\" != 0 ] || chmod a+x ../..\n";
+const START: &str = include_str!("../../../tests/support/postgres.sh");
 
 pub(super) fn start(host: &Host, install: bool, state: &mut State) -> Result<()> {
     let port = port::free(1)?[0];
-    let script = format!("{BECOME}{START}");
-    let server = shell(port, &script, &[&port.to_string(), host.bind()], vec![]);
+    let (number, addresses) = (port.to_string(), format!("listen_addresses={}", host.bind()));
+    let arguments = [".", &number, "-c", &addresses, "-c", "max_connections=500"];
+    let server = shell(port, &format!("{PASS}{START}"), &arguments, vec![]);
     let set = Set { name: "postgres", image: IMAGE, servers: vec![server] };
     let started = host.start(&set, state)?;
     wait(&started, &started, "postgres answers", port)?;

@@ -4,21 +4,8 @@ use std::time::{Duration, Instant};
 
 use sqlx::{Connection as _, PgConnection};
 
-/// Makes the data and starts the server, as a user of its own where this runs as root.
-const SCRIPT: &str = r#"set -eu
-as=
-if [ "$(id -u)" = 0 ]; then
-    chmod a+x "$1"
-    chown postgres "$1"
-    as="setpriv --reuid=postgres --regid=postgres --init-groups env HOME=$1"
-fi
-cd "$1"; port=$2; shift 2
-test ! -e key.pem || { chmod 600 key.pem; ${as:+chown postgres key.pem}; }
-bin=$(ls -d /usr/lib/postgresql/*/bin 2>/dev/null | sort -V | tail -n 1)
-PATH=${bin:+$bin:}$PATH
-test -d data || $as initdb -D data -A trust -U postgres --no-sync -E UTF8 --locale=C.UTF-8 >log 2>&1
-exec $as postgres -D data -p "$port" -c listen_addresses=127.0.0.1 -c unix_socket_directories= "$@" >>log 2>&1
-"#;
+/// Makes the data and starts the server.
+const SCRIPT: &str = include_str!("../../../../tests/support/postgres.sh");
 
 /// A server of the test's own. It is killed when this is dropped.
 pub(crate) struct PrivateServer {

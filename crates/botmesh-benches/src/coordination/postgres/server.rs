@@ -6,37 +6,25 @@ use anyhow::{Context as _, Result, ensure};
 use sqlx::{Connection as _, PgConnection};
 use tempfile::TempDir;
 
-/// Makes the data and starts the server, as a user of its own where this runs as root.
-const SCRIPT: &str = r#"set -eu
-as=
-if [ "$(id -u)" = 0 ]; then
-    chmod a+x "$1"
-    chown postgres "$1"
-    as="setpriv --reuid=postgres --regid=postgres --init-groups env HOME=$1"
-fi
-cd "$1"
-bin=$(ls -d /usr/lib/postgresql/*/bin 2>/dev/null | sort -V | tail -n 1)
-PATH=${bin:+$bin:}$PATH
-$as initdb -D data -A trust -U postgres --no-sync -E UTF8 --locale=C.UTF-8 >log 2>&1
-exec $as postgres -D data -p "$2" -c listen_addresses=127.0.0.1 -c unix_socket_directories= \
-    -c synchronous_commit=off -c shared_buffers=128MB >>log 2>&1
-"#;
+/// Makes the data and starts the server.
+const SCRIPT: &str = include_str!("../../../../../tests/support/postgres.sh");
 
 /// A PostgreSQL of the bench's own: on a free port, gone when this is dropped. It answers before
 /// its disk does (`synchronous_commit = off`).
 #[derive(Debug)]
-pub(super) struct PrivateServer {
+pub(crate) struct PrivateServer {
     port: u16,
     process: Child,
     _directory: TempDir,
 }
 
 impl PrivateServer {
-    pub(super) async fn start() -> Result<Self> {
+    pub(crate) async fn start() -> Result<Self> {
         let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port();
         let directory = tempfile::tempdir()?;
         let mut command = Command::new("sh");
         command.args(["-c", SCRIPT, "sh"]).arg(directory.path()).arg(port.to_string());
+        command.args(["-c", "synchronous_commit=off", "-c", "shared_buffers=128MB"]);
         let process = command.stdin(Stdio::null()).spawn().context("there is no shell")?;
         let server = Self { port, process, _directory: directory };
         let deadline = Instant::now() + Duration::from_secs(60);
@@ -47,7 +35,7 @@ impl PrivateServer {
         Ok(server)
     }
 
-    pub(super) fn url(&self) -> String {
+    pub(crate) fn url(&self) -> String {
         format!("postgres://postgres@127.0.0.1:{}/postgres", self.port)
     }
 
