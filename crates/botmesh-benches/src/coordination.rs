@@ -4,21 +4,23 @@
 mod bare;
 mod counters;
 mod fail_over;
+mod fleet;
 mod latency;
 mod options;
-mod postgres;
+pub(crate) mod postgres;
 mod report;
 pub(crate) mod server;
 mod throughput;
 mod upkeep;
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use botmesh_core::coordination::{AcquireTurn, ChatTurn, Coordinator as _, CoordinatorSettings};
+use botmesh_core::coordination::{AcquireTurn, ChatTurn, Coordinator, CoordinatorSettings};
 use botmesh_core::id::ChatKey;
 use botmesh_redis_store::RedisCoordinator;
+use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 
 pub use options::{Backend, Options, USAGE};
 pub use report::Figure;
@@ -43,7 +45,7 @@ pub async fn measure(options: &Options, told: impl Fn(&Figure)) -> Result<()> {
         return Ok(());
     }
     latency::measure(&server, options, &mut report).await?;
-    fail_over::measure(&server, options, &mut report).await?;
+    fail_over::measure(&fleet::Redis { url: server.url() }, options, &mut report).await?;
     upkeep::measure(options, &mut report).await
 }
 
@@ -68,7 +70,38 @@ fn chat(number: u64) -> Result<ChatKey> {
 }
 
 /// Reserves and waits.
-async fn take(replica: &RedisCoordinator, chat: &ChatKey) -> Result<ChatTurn> {
+async fn take(replica: &impl Coordinator, chat: &ChatKey) -> Result<ChatTurn> {
     let ticket = replica.reserve(chat).await?;
     Ok(replica.acquire_turn(ticket, AcquireTurn::new()).await?)
+}
+
+/// How long it takes from the release of one replica until the other, which waits, runs.
+async fn hand_over(from: &impl Coordinator, to: &impl Coordinator) -> Result<Duration> {
+    let key = chat(0)?;
+    let turn = take(from, &key).await?;
+    let ticket = to.reserve(&key).await?;
+    let release = async {
+        // Once the other has begun to wait.
+        tokio::task::yield_now().await;
+        let begun = Instant::now();
+        turn.release().await?;
+        anyhow::Ok(begun)
+    };
+    let wait = async {
+        let turn = to.acquire_turn(ticket, AcquireTurn::new()).await?;
+        anyhow::Ok((Instant::now(), turn))
+    };
+    let ((running, turn), begun) = tokio::try_join!(wait, release)?;
+    turn.release().await?;
+    Ok(running.saturating_duration_since(begun))
+}
+
+/// Takes so many chats, many at the same time.
+async fn take_all<C: Coordinator + 'static>(replica: &Arc<C>, held: u64) -> Result<Vec<ChatTurn>> {
+    const AT_ONCE: usize = 256;
+    let turns = (0..held).map(|number| {
+        let replica = Arc::clone(replica);
+        async move { take(&*replica, &chat(number)?).await }
+    });
+    stream::iter(turns).buffer_unordered(AT_ONCE).try_collect().await
 }

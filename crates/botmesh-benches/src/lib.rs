@@ -9,6 +9,7 @@ pub mod peer;
 pub mod replicas;
 pub mod scaling;
 pub mod spread;
+pub mod stores;
 pub mod table;
 mod workload;
 

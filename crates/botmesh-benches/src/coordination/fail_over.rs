@@ -3,18 +3,18 @@
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use botmesh_core::coordination::{AcquireTurn, Coordinator as _};
+use botmesh_core::coordination::{AcquireTurn, Coordinator as _, CoordinatorSettings};
 use tokio::task::JoinSet;
 
+use super::fleet::Fleet;
 use super::latency::Times;
-use super::server::PrivateServer;
-use super::{Figure, Options, Report, SHORT_LEASE, chat, replica, short_lived, take};
+use super::{Figure, Options, Report, SHORT_LEASE, chat, take};
 
 /// So many replicas are killed at the same time.
 const AT_ONCE: usize = 8;
 
-pub(super) async fn measure(
-    server: &PrivateServer,
+pub(super) async fn measure<F: Fleet>(
+    fleet: &F,
     options: &Options,
     report: &mut Report<'_>,
 ) -> Result<()> {
@@ -22,7 +22,7 @@ pub(super) async fn measure(
     while kills.len() < options.kills {
         let mut pairs = JoinSet::new();
         for number in 0..AT_ONCE.min(options.kills - kills.len()) {
-            pairs.spawn(kill(server.url(), number));
+            pairs.spawn(kill(fleet.clone(), number));
         }
         while let Some(took) = pairs.join_next().await {
             kills.push(took??);
@@ -31,7 +31,7 @@ pub(super) async fn measure(
     tell(report, "fail-over after a kill", Times::of(kills)?, SHORT_LEASE, "<= lease + 250 ms");
     let mut stops = Vec::new();
     for _ in 0..options.kills {
-        stops.push(stop(&server.url()).await?);
+        stops.push(stop(fleet).await?);
     }
     let goal = Duration::from_millis(50);
     tell(report, "fail-over after a graceful stop", Times::of(stops)?, goal, "<= 50 ms");
@@ -53,10 +53,11 @@ fn tell(report: &mut Report<'_>, what: &str, times: Times, most: Duration, goal:
 
 /// A replica that holds a chat falls silent as one that is killed does. How long until the next in
 /// line runs.
-async fn kill(url: String, number: usize) -> Result<Duration> {
-    let (victim, heir) = (short_lived(&url).await?, short_lived(&url).await?);
+async fn kill<F: Fleet>(fleet: F, number: usize) -> Result<Duration> {
+    let settings = CoordinatorSettings::builder().lease(SHORT_LEASE).build()?;
+    let (victim, heir) = (fleet.start(settings.clone()).await?, fleet.start(settings).await?);
     let key = chat(number as u64)?;
-    let turn = take(&victim, &key).await?;
+    let turn = take(&*victim, &key).await?;
     let ticket = heir.reserve(&key).await?;
     let waiting = tokio::spawn(async move {
         let turn = heir.acquire_turn(ticket, AcquireTurn::new()).await?;
@@ -69,17 +70,18 @@ async fn kill(url: String, number: usize) -> Result<Duration> {
     let moment = SHORT_LEASE / 3 * u32::try_from(number)? / u32::try_from(AT_ONCE)?;
     tokio::time::sleep(SHORT_LEASE * 3 / 2 + moment).await;
     let killed = Instant::now();
-    victim.abandon();
+    F::kill(&victim);
     let running = waiting.await??;
     drop(turn);
     Ok(running.saturating_duration_since(killed))
 }
 
 /// A replica that holds a chat stops. How long until the next in line runs.
-async fn stop(url: &str) -> Result<Duration> {
-    let (leaving, heir) = (replica(url).await?, replica(url).await?);
+async fn stop<F: Fleet>(fleet: &F) -> Result<Duration> {
+    let settings = CoordinatorSettings::default;
+    let (leaving, heir) = (fleet.start(settings()).await?, fleet.start(settings()).await?);
     let key = chat(0)?;
-    let turn = take(&leaving, &key).await?;
+    let turn = take(&*leaving, &key).await?;
     let ticket = heir.reserve(&key).await?;
     let waiting = async {
         let turn = heir.acquire_turn(ticket, AcquireTurn::new()).await?;

@@ -3,15 +3,14 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
-use botmesh_core::coordination::{AcquireTurn, Coordinator as _, CoordinatorSettings};
-use botmesh_redis_store::RedisCoordinator;
+use botmesh_core::coordination::{Coordinator as _, CoordinatorSettings};
 use redis::AsyncConnectionConfig;
 use redis::aio::MultiplexedConnection;
 use tokio::sync::mpsc;
 
 use super::counters::Counters;
 use super::server::PrivateServer;
-use super::{Figure, Options, Report, chat, replica, replica_with, take};
+use super::{Figure, Options, Report, chat, hand_over, replica, replica_with, take};
 use crate::spread::quantile;
 
 const PING: &str = "PING by the same driver";
@@ -29,7 +28,7 @@ pub(super) async fn measure(
     let (mut ours, mut pushes) = (Vec::new(), Vec::new());
     for _ in 0..options.samples {
         pushes.push(bare.push().await?);
-        ours.push(hand_over(&first, &second).await?);
+        ours.push(hand_over(&*first, &*second).await?);
     }
     let (ours, pushes) = (Times::of(ours)?, Times::of(pushes)?);
     let goal = "<= 1.5";
@@ -51,7 +50,7 @@ async fn free(server: &PrivateServer, options: &Options, report: &mut Report<'_>
         let key = chat(number as u64)?;
         let before = Counters::read(&mut connection).await?;
         let begun = Instant::now();
-        let turn = take(&replica, &key).await?;
+        let turn = take(&*replica, &key).await?;
         grants.push(begun.elapsed());
         turn.release().await?;
         let used = Counters::read(&mut connection).await?.since(before);
@@ -83,34 +82,13 @@ async fn by_poll(
     let second = replica_with(&url, settings).await?;
     let mut times = Vec::new();
     for _ in 0..options.samples / 10 {
-        times.push(hand_over(&first, &second).await?);
+        times.push(hand_over(&*first, &*second).await?);
     }
     let times = Times::of(times)?;
     tell(report, "hand-over by poll each 5 ms", &times, (PUSH, pushes), ["", ""]);
     first.stop().await?;
     second.stop().await?;
     Ok(())
-}
-
-/// How long it takes from the release of one replica until the other, which waits, runs.
-async fn hand_over(from: &RedisCoordinator, to: &RedisCoordinator) -> Result<Duration> {
-    let key = chat(0)?;
-    let turn = take(from, &key).await?;
-    let ticket = to.reserve(&key).await?;
-    let release = async {
-        // Once the other has begun to wait.
-        tokio::task::yield_now().await;
-        let begun = Instant::now();
-        turn.release().await?;
-        anyhow::Ok(begun)
-    };
-    let wait = async {
-        let turn = to.acquire_turn(ticket, AcquireTurn::new()).await?;
-        anyhow::Ok((Instant::now(), turn))
-    };
-    let ((running, turn), begun) = tokio::try_join!(wait, release)?;
-    turn.release().await?;
-    Ok(running.saturating_duration_since(begun))
 }
 
 /// Two connections, one of which sends messages to the other.

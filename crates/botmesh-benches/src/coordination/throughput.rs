@@ -5,9 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
-use botmesh_core::coordination::Coordinator as _;
+use botmesh_core::coordination::Coordinator;
 use botmesh_core::id::ChatKey;
-use botmesh_redis_store::RedisCoordinator;
 use tokio::task::JoinSet;
 
 use super::bare::Calls;
@@ -47,7 +46,7 @@ pub(super) async fn measure(
                         tokio::task::spawn_blocking(move || calls.run(chats, messages, ahead))
                             .await??
                     } else {
-                        coordinate(&running, &keys, options.messages).await?
+                        coordinate(&running, &keys, options.messages, AT_ONCE).await?
                     };
                     let used = Counters::read(&mut connection).await?.since(before);
                     runs.add(options.messages, took, used);
@@ -137,16 +136,18 @@ impl Runs {
     }
 }
 
-/// Takes and releases the turns of `messages` messages, one chat after the other.
-async fn coordinate(
-    replicas: &[Arc<RedisCoordinator>],
+/// Takes and releases the turns of `messages` messages, one chat after the other and so many at the
+/// same time.
+pub(super) async fn coordinate<C: Coordinator + 'static>(
+    replicas: &[Arc<C>],
     keys: &Arc<[ChatKey]>,
     messages: u64,
+    at_once: u64,
 ) -> Result<Duration> {
     let next = Arc::new(AtomicU64::new(0));
     let begun = Instant::now();
     let mut workers = JoinSet::new();
-    for replica in replicas.iter().cycle().take(usize::try_from(AT_ONCE)?) {
+    for replica in replicas.iter().cycle().take(usize::try_from(at_once)?) {
         let (replica, keys, next) = (Arc::clone(replica), Arc::clone(keys), Arc::clone(&next));
         workers.spawn(async move {
             loop {
@@ -155,7 +156,7 @@ async fn coordinate(
                     return anyhow::Ok(());
                 }
                 let index = usize::try_from(message)? % keys.len();
-                take(&replica, &keys[index]).await?.release().await?;
+                take(&*replica, &keys[index]).await?.release().await?;
             }
         });
     }

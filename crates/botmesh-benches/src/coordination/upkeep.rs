@@ -1,16 +1,14 @@
 //! What replicas and chats cost while nothing happens: heartbeats, keys and bytes.
 
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
 use botmesh_core::coordination::{ChatTurn, Coordinator as _};
-use botmesh_redis_store::RedisCoordinator;
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 
 use super::counters::Counters;
 use super::server::PrivateServer;
-use super::{Figure, Options, Report, SHORT_LEASE, chat, short_lived, take};
+use super::{Figure, Options, Report, SHORT_LEASE, chat, short_lived, take, take_all};
 
 /// So many chats are taken at the same time.
 const AT_ONCE: usize = 256;
@@ -33,7 +31,7 @@ async fn hold(
     let mut connection = server.connection().await?;
     let replica = short_lived(&server.url()).await?;
     // What the server itself needs for its first script and client.
-    take(&replica, &chat(held)?).await?.release().await?;
+    take(&*replica, &chat(held)?).await?.release().await?;
     let empty = Counters::read(&mut connection).await?;
     let turns = take_all(&replica, held).await?;
     let full = Counters::read(&mut connection).await?.since(empty);
@@ -67,14 +65,6 @@ async fn hold(
     memory(report, "idle", held, idle);
     replica.stop().await?;
     Ok(())
-}
-
-async fn take_all(replica: &Arc<RedisCoordinator>, held: u64) -> Result<Vec<ChatTurn>> {
-    let turns = (0..held).map(|number| {
-        let replica = Arc::clone(replica);
-        async move { take(&replica, &chat(number)?).await }
-    });
-    stream::iter(turns).buffer_unordered(AT_ONCE).try_collect().await
 }
 
 fn memory(report: &mut Report<'_>, state: &str, chats: u64, counted: Counters) {

@@ -1,25 +1,23 @@
 //! How many messages are coordinated in each second.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
 use botmesh_core::coordination::Coordinator as _;
 use botmesh_core::id::ChatKey;
-use botmesh_postgres_store::{Pooler, PostgresCoordinator};
-use tokio::task::JoinSet;
+use botmesh_postgres_store::Pooler;
 
 use super::bare::BareClient;
 use super::processor::Processor;
 use super::server::PrivateServer;
-use super::{CONNECTIONS, replica, take};
+use super::{CONNECTIONS, replica};
 use crate::coordination::report::Report;
+use crate::coordination::throughput::coordinate;
 use crate::coordination::{Figure, Options, chat};
 use crate::spread::{Spread, rate};
 
 /// Messages that are under way at once.
-const AT_ONCE: usize = 64;
+const AT_ONCE: u64 = 64;
 const BARE: &str = "two bare statements, same driver";
 
 pub(super) async fn measure(
@@ -42,7 +40,7 @@ pub(super) async fn measure(
                     let before = Processor::read(server.process())?;
                     let took = match is_bare {
                         true => bare.run(chats, options.messages).await?,
-                        false => coordinate(&replicas, &keys, options.messages).await?,
+                        false => coordinate(&replicas, &keys, options.messages, AT_ONCE).await?,
                     };
                     let spent =
                         Processor::read(server.process())?.of_each(before, options.messages);
@@ -90,32 +88,4 @@ impl Runs {
         self.server.push(server);
         self.own.push(own);
     }
-}
-
-/// Takes and releases the turns of `messages` messages, one chat after the other.
-async fn coordinate(
-    replicas: &[Arc<PostgresCoordinator>],
-    keys: &Arc<[ChatKey]>,
-    messages: u64,
-) -> Result<Duration> {
-    let next = Arc::new(AtomicU64::new(0));
-    let begun = Instant::now();
-    let mut workers = JoinSet::new();
-    for replica in replicas.iter().cycle().take(AT_ONCE) {
-        let (replica, keys, next) = (Arc::clone(replica), Arc::clone(keys), Arc::clone(&next));
-        workers.spawn(async move {
-            loop {
-                let message = next.fetch_add(1, Ordering::Relaxed);
-                if message >= messages {
-                    return anyhow::Ok(());
-                }
-                let index = usize::try_from(message)? % keys.len();
-                take(&replica, &keys[index]).await?.release().await?;
-            }
-        });
-    }
-    while let Some(worker) = workers.join_next().await {
-        worker??;
-    }
-    Ok(begun.elapsed())
 }

@@ -1,0 +1,218 @@
+//! How many operations of a store there are in each second: `cargo xtask bench stores`.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, bail, ensure};
+use botmesh_core::MemoryStore;
+use botmesh_core::id::{ChatKey, Fence};
+use botmesh_core::store::{CheckpointWrite, Collection, Store, Swap};
+use botmesh_postgres_store::PostgresStore;
+use botmesh_redis_store::RedisStore;
+use botmesh_sqlite_store::SqliteStore;
+use tokio::task::JoinSet;
+
+use crate::coordination::{postgres, server};
+use crate::spread::{quantile, rate};
+
+/// How to use the bench.
+pub const USAGE: &str = "\
+usage: cargo xtask bench stores [--operations N] [--only NAME]
+";
+
+/// So many tasks work at the same time, each on chats of its own.
+const AT_ONCE: u64 = 64;
+/// So many chats each of them has.
+const CHATS: u64 = 16;
+/// As long as a checkpoint of a usual conversation.
+const BODY: usize = 300;
+/// So many operations are timed alone.
+const TIMED: u64 = 500;
+
+/// What is measured.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Options {
+    /// How many operations of each kind.
+    pub operations: u64,
+    /// The only store that is measured.
+    pub only: Option<String>,
+}
+
+impl Options {
+    /// Reads the arguments; none when the usage is asked for.
+    ///
+    /// # Errors
+    /// When an argument is not known.
+    pub fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Option<Self>> {
+        let mut options = Self { operations: 20_000, only: None };
+        while let Some(argument) = arguments.next() {
+            let mut value = || arguments.next().with_context(|| format!("{argument}: a value"));
+            match argument.as_str() {
+                "--bench" => {}
+                "--help" | "-h" => return Ok(None),
+                "--operations" => options.operations = value()?.parse()?,
+                "--only" => options.only = Some(value()?),
+                _ => bail!("{argument} is not known\n{USAGE}"),
+            }
+        }
+        Ok(Some(options))
+    }
+}
+
+/// The kinds of operations.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Write,
+    Read,
+    Save,
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Write => "checkpoint written conditionally",
+            Self::Read => "checkpoint read",
+            Self::Save => "document saved conditionally",
+        })
+    }
+}
+
+/// Measures each store on a server or a file of its own.
+///
+/// # Errors
+/// When a server cannot be started, or an operation fails.
+pub async fn measure(options: &Options) -> Result<()> {
+    println!(
+        "{:<36} {:<34} {:>12} {:>10} {:>10}",
+        "store", "operation", "each second", "p50 us", "p99 us"
+    );
+    let wanted = |name: &str| options.only.as_deref().is_none_or(|only| name.starts_with(only));
+    if wanted("memory") {
+        of("memory", Arc::new(MemoryStore::new()), options).await?;
+    }
+    if wanted("sqlite") {
+        let directory = tempfile::tempdir()?;
+        let store = SqliteStore::open(directory.path().join("bench.db")).await?;
+        of("sqlite", Arc::new(store), options).await?;
+    }
+    if wanted("redis") {
+        let server = server::PrivateServer::start()?;
+        of("redis", Arc::new(RedisStore::connect(server.url()).await?), options).await?;
+    }
+    if wanted("postgres") {
+        let server = postgres::server::PrivateServer::start().await?;
+        for (name, commit) in [("postgres", "on"), ("postgres, synchronous_commit=off", "off")] {
+            let url = format!("{}?options[synchronous_commit]={commit}", server.url());
+            let store = PostgresStore::connect(url).prefix(format!("{commit}_")).await?;
+            of(name, Arc::new(store), options).await?;
+        }
+    }
+    Ok(())
+}
+
+async fn of(name: &str, store: Arc<dyn Store>, options: &Options) -> Result<()> {
+    // Once so that all rows are there and all connections open.
+    run(&store, Kind::Write, AT_ONCE * CHATS).await?;
+    for kind in [Kind::Write, Kind::Read, Kind::Save] {
+        let took = run(&store, kind, options.operations).await?;
+        let mut times = Vec::new();
+        let mut task = Task::new(&store, 0)?;
+        for number in 0..TIMED {
+            let begun = Instant::now();
+            task.operate(kind, number).await?;
+            times.push(begun.elapsed());
+        }
+        times.sort_unstable();
+        let at = |share| quantile(&times, share).unwrap_or_default();
+        println!(
+            "{name:<36} {kind:<34} {:>12.0} {:>10.0} {:>10.0}",
+            rate(options.operations, took),
+            at(0.5),
+            at(0.99)
+        );
+    }
+    Ok(())
+}
+
+async fn run(store: &Arc<dyn Store>, kind: Kind, operations: u64) -> Result<Duration> {
+    let next = Arc::new(AtomicU64::new(0));
+    let mut tasks = Vec::new();
+    for number in 0..AT_ONCE {
+        tasks.push(Task::new(store, number)?);
+    }
+    let begun = Instant::now();
+    let mut working = JoinSet::new();
+    for mut task in tasks {
+        let next = Arc::clone(&next);
+        working.spawn(async move {
+            let mut done = 0;
+            while next.fetch_add(1, Ordering::Relaxed) < operations {
+                task.operate(kind, done).await?;
+                done += 1;
+            }
+            anyhow::Ok(())
+        });
+    }
+    while let Some(ended) = working.join_next().await {
+        ended??;
+    }
+    Ok(begun.elapsed())
+}
+
+/// One that works on chats of its own.
+struct Task {
+    store: Arc<dyn Store>,
+    chats: Vec<ChatKey>,
+    body: String,
+}
+
+impl Task {
+    fn new(store: &Arc<dyn Store>, number: u64) -> Result<Self> {
+        let chat = |chat| ChatKey::decode(&format!("bench:{}", number * CHATS + chat));
+        let chats = (0..CHATS).map(chat).collect::<Result<_, _>>()?;
+        Ok(Self { store: Arc::clone(store), chats, body: "x".repeat(BODY) })
+    }
+
+    async fn operate(&mut self, kind: Kind, number: u64) -> Result<()> {
+        let chat = &self.chats[usize::try_from(number % CHATS)?];
+        match kind {
+            // As a turn does it: what was read is replaced.
+            Kind::Write => {
+                let stored = self.store.load_checkpoint(chat).await?;
+                let store = self.store.conditional_checkpoints().context("no conditions")?;
+                let write = CheckpointWrite { body: &self.body, wake_in: None, expires_in: None };
+                let before = stored.map(|stored| stored.revision);
+                let swap = store.set_checkpoint_if(chat, write, before, Fence::new(1)).await?;
+                ensure!(swap != Swap::Refused, "somebody else wrote to {chat}");
+            }
+            Kind::Read => {
+                let stored = self.store.load_checkpoint(chat).await?;
+                ensure!(stored.is_some(), "{chat} has no checkpoint");
+            }
+            Kind::Save => {
+                let (users, name) = (Collection::Users, chat.as_str().to_owned());
+                let stored = self.store.load_document(users, &name).await?;
+                let before = stored.map(|stored| stored.revision);
+                let swap = self.store.save_document_if(users, &name, &self.body, before).await?;
+                ensure!(swap != Swap::Refused, "somebody else saved {name}");
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn strange_arguments_are_refused() {
+        let parse = |words: &[&str]| Options::parse(words.iter().map(|word| (*word).to_owned()));
+        assert!(parse(&["--fast"]).is_err());
+        assert!(parse(&["--operations"]).is_err());
+        assert_eq!(parse(&["--help"]).unwrap(), None);
+        assert_eq!(parse(&["--bench", "--only", "redis"]).unwrap().unwrap().operations, 20_000);
+    }
+}
