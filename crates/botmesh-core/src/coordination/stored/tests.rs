@@ -229,6 +229,27 @@ async fn writes_of_others_between_read_and_write_are_noticed() {
     assert!(rows.lost() > 0, "nobody ever wrote between a read and a write");
 }
 
+/// C4: a ticket that was given up while grace lasts leaves its row, of a key that was never held.
+#[tokio::test]
+async fn a_ticket_that_is_given_up_during_grace_leaves_its_row() {
+    let rows = Rows::new();
+    *rows.0.space.lock() = Revised::default();
+    let limits = Limits { grace: Duration::from_secs(60), ..differential::limits() };
+    let backend = RowsBackend::new(&rows, limits);
+    let key = CoordinationKey::decode("chat:suite:one").unwrap();
+    let incarnation = IncarnationId::new("a#1").unwrap();
+    let ticket =
+        super::super::transition::TicketId { incarnation: incarnation.clone(), sequence: 1 };
+    let register = Operation::Register { incarnation, lease: Duration::from_secs(60) };
+    backend.send(&register).await.unwrap();
+    let reserve = Operation::Reserve { key: key.clone(), ticket: ticket.clone(), epoch: 0 };
+    assert!(matches!(backend.send(&reserve).await.unwrap(), Reply::Queued { .. }));
+    let release = Operation::Release { key: key.clone(), ticket };
+    assert_eq!(backend.send(&release).await.unwrap(), Reply::Cancelled);
+    assert_eq!(backend.send(&release).await.unwrap(), Reply::NotHolder);
+    assert!(rows.0.turns.lock()[&key].state.queue.is_empty(), "it waits for ever");
+}
+
 /// A key that nobody works on leaves nothing in memory.
 #[tokio::test]
 async fn places_are_forgotten() {
