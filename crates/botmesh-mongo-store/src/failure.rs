@@ -131,7 +131,8 @@ impl Failure {
         }
     }
 
-    fn into_source(self) -> BoxError {
+    /// What was said.
+    pub(crate) fn into_source(self) -> BoxError {
         match self {
             Self::Driver(error) => error,
             Self::Exhausted(waited) => {

@@ -3,6 +3,8 @@
 mod builder;
 mod checkpoint;
 mod connections;
+#[cfg(feature = "coordination")]
+mod coordinator;
 mod cursor;
 mod document;
 mod expression;
@@ -16,4 +18,6 @@ mod settings;
 mod store;
 
 pub use builder::MongoStoreBuilder;
+#[cfg(feature = "coordination")]
+pub use coordinator::{MongoCoordinator, MongoCoordinatorBuilder};
 pub use store::MongoStore;

@@ -14,7 +14,8 @@ use crate::store::{MongoStore, Repeat};
 pub(crate) const DOCUMENTS: &str = "documents";
 pub(crate) const CHECKPOINTS: &str = "checkpoints";
 pub(crate) const LOCKS: &str = "locks";
-const META: &str = "meta";
+/// A row for each part of the schema, with its version.
+pub(crate) const META: &str = "meta";
 
 /// The version of the collections and rows that this code writes.
 const VERSION: u64 = 1;
@@ -27,10 +28,25 @@ const MIGRATION: Duration = Duration::from_secs(60);
 /// NamespaceExists
 const EXISTS: i32 = 48;
 
+/// One kind of rows, each in a collection of its own.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Kind {
+    pub(crate) name: &'static str,
+    /// How long after its `ends_at` a row is deleted by the server, which looks once a minute;
+    /// rows without that stay.
+    pub(crate) forget: Option<Duration>,
+}
+
+const STORE: &[Kind] = &[
+    Kind { name: DOCUMENTS, forget: Some(FENCE_MEMORY) },
+    Kind { name: CHECKPOINTS, forget: Some(FENCE_MEMORY) },
+    Kind { name: LOCKS, forget: Some(FENCE_MEMORY) },
+];
+
 /// Creates what is missing. Each step may be repeated, and done by many at once; whoever sees the
 /// version has everything that belongs to it.
 pub(crate) async fn prepare(store: &MongoStore) -> Result<(), StoreError> {
-    prepare_part(store, "schema", VERSION, &[DOCUMENTS, CHECKPOINTS, LOCKS]).await
+    prepare_part(store, "schema", VERSION, STORE).await
 }
 
 /// The same for a part with a version of its own.
@@ -38,7 +54,7 @@ pub(crate) async fn prepare_part(
     store: &MongoStore,
     part: &str,
     supported: u64,
-    kinds: &[&str],
+    kinds: &[Kind],
 ) -> Result<(), StoreError> {
     let filter = doc! { "_id": part };
     let wanted = doc! { "version": 1 };
@@ -48,11 +64,11 @@ pub(crate) async fn prepare_part(
     if found == supported {
         return Ok(());
     }
-    for kind in kinds.iter().copied().chain([META]) {
+    for kind in kinds.iter().map(|kind| kind.name).chain([META]) {
         create(store, kind).await?;
     }
     for kind in kinds {
-        index(store, kind).await?;
+        index(store, *kind).await?;
     }
     // A newer release may have been faster: its version stays.
     let supported_number = i64::try_from(supported).unwrap_or(i64::MAX);
@@ -132,10 +148,13 @@ async fn create(store: &MongoStore, kind: &str) -> Result<(), StoreError> {
 }
 
 /// Creates the indexes of a collection; one that is there already is left as it is.
-async fn index(store: &MongoStore, kind: &str) -> Result<(), StoreError> {
+async fn index(store: &MongoStore, kind: Kind) -> Result<(), StoreError> {
     let indexes = &indexes(kind);
+    if indexes.is_empty() {
+        return Ok(());
+    }
     let attempt = || async move {
-        let rows = store.connections().collection(kind).await?;
+        let rows = store.connections().collection(kind.name).await?;
         let creating =
             rows.create_indexes(indexes.clone()).commit_quorum(CommitQuorum::VotingMembers);
         store.connections().run_within(MIGRATION, creating.into_future()).await
@@ -143,19 +162,19 @@ async fn index(store: &MongoStore, kind: &str) -> Result<(), StoreError> {
     store.insist::<_, _>(OPERATION, Repeat::Freely, attempt).await.map(drop)
 }
 
-/// What ended is deleted by the server after a while, once a minute.
-fn indexes(kind: &str) -> Vec<IndexModel> {
-    let ends = IndexModel::builder()
-        .keys(doc! { "ends_at": 1 })
-        .options(IndexOptions::builder().name("ends".to_owned()).expire_after(FENCE_MEMORY).build())
-        .build();
-    if kind != CHECKPOINTS {
-        return vec![ends];
+fn indexes(kind: Kind) -> Vec<IndexModel> {
+    let named = |name: &str| IndexOptions::builder().name(name.to_owned()).build();
+    let mut indexes = Vec::new();
+    if let Some(forget) = kind.forget {
+        let mut options = named("ends");
+        options.expire_after = Some(forget);
+        indexes.push(IndexModel::builder().keys(doc! { "ends_at": 1 }).options(options).build());
     }
-    let wakes = IndexOptions::builder()
-        .name("wakes".to_owned())
-        .partial_filter_expression(doc! { "wake_at": { "$type": "date" } })
-        .build();
-    let wakes = IndexModel::builder().keys(doc! { "wake_at": 1, "_id": 1 }).options(wakes).build();
-    vec![ends, wakes]
+    if kind.name == CHECKPOINTS {
+        let mut options = named("wakes");
+        options.partial_filter_expression = Some(doc! { "wake_at": { "$type": "date" } });
+        let keys = doc! { "wake_at": 1, "_id": 1 };
+        indexes.push(IndexModel::builder().keys(keys).options(options).build());
+    }
+    indexes
 }

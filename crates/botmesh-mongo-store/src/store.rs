@@ -270,7 +270,7 @@ impl MongoStore {
         }
     }
 
-    async fn examine(&self) -> Result<(), StoreError> {
+    pub(crate) async fn examine(&self) -> Result<(), StoreError> {
         let info = match server::examine(self).await {
             Err(StoreError::Unavailable { store, operation, source }) => {
                 let why = server::why_no_primary(self.connections().settings()).await;

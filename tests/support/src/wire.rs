@@ -9,7 +9,8 @@ pub enum Wire {
     Postgres,
     /// MySQL's packets. The server pushes nothing.
     Mysql,
-    /// MongoDB's messages. The server pushes nothing.
+    /// MongoDB's messages. What a change stream tells is an answer; without it the connection of
+    /// the stream stands still.
     Mongo,
 }
 
@@ -49,7 +50,7 @@ impl Wire {
         (length <= bytes.len()).then_some(length)
     }
 
-    /// Whether a message answers nothing: one of a subscription.
+    /// Whether a message is one of a subscription.
     #[must_use]
     pub fn is_push(self, frame: &[u8]) -> bool {
         match self {
@@ -57,7 +58,11 @@ impl Wire {
                 frame.first() == Some(&b'>') && frame.windows(7).any(|word| word == b"message")
             }
             Self::Postgres => frame.first() == Some(&b'A'),
-            Self::Mysql | Self::Mongo => false,
+            Self::Mysql => false,
+            Self::Mongo => {
+                let holds = |word: &[u8]| frame.windows(word.len()).any(|part| part == word);
+                holds(b"nextBatch") && holds(b"operationType")
+            }
         }
     }
 }

@@ -1,6 +1,8 @@
 //! Where the server of the tests is, and private ones for what would disturb others.
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
+#[cfg(feature = "coordination")]
+pub(crate) mod replica;
 pub(crate) mod server;
 
 use std::time::Duration;
