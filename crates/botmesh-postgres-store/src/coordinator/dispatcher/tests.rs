@@ -57,13 +57,26 @@ async fn send_all(
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn each_of_many_operations_has_its_own_answer() {
     let Some(url) = url() else { return };
-    let store = store(&url).await;
+    each_has_its_own_answer(&url, &url).await;
+}
+
+/// C3, C16: so it is through a pooler, where statements are not prepared.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn each_of_many_operations_has_its_own_answer_through_a_pooler() {
+    let Some(url) = url() else { return };
+    let pooler = std::env::var("BOTMESH_TEST_POSTGRES_POOLER_URL").unwrap();
+    each_has_its_own_answer(&pooler, &url).await;
+}
+
+/// `behind` leads to the server itself.
+async fn each_has_its_own_answer(url: &str, behind: &str) {
+    let store = store(url).await;
     let refuse = "CREATE FUNCTION {p}refuse() RETURNS TRIGGER LANGUAGE plpgsql AS
             $$ BEGIN RAISE EXCEPTION 'not this one'; END $$;
         CREATE TRIGGER refuse BEFORE INSERT ON {p}coordination_turns FOR EACH ROW
             WHEN (NEW.name = 'lead:refused') EXECUTE FUNCTION {p}refuse()";
     let refuse = Dialect::POSTGRES.statement(refuse, store.sql.prefix()).text().to_string();
-    let mut behind = PgConnection::connect(&url).await.unwrap();
+    let mut behind = PgConnection::connect(behind).await.unwrap();
     behind.execute(sqlx::raw_sql(AssertSqlSafe(refuse))).await.unwrap();
     let backend = backend(&store).await;
     let held = reserve("k7", 1);
