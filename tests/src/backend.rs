@@ -5,13 +5,14 @@ use std::sync::Arc;
 use anyhow::{Result, bail};
 use botmesh_core::ReplicaId;
 use botmesh_core::coordination::{Coordinator, CoordinatorSettings};
+use botmesh_mysql_store::MysqlCoordinator;
 use botmesh_postgres_store::PostgresCoordinator;
 use botmesh_redis_store::{RedisCoordinator, RedisStore};
 
 /// The name under which sentinels know the master.
 pub const MASTER: &str = "botmesh";
 
-/// Makes a coordinator of a backend: `redis` or `postgres` with one URL, or `redis-sentinel` or
+/// Makes a coordinator of a backend: `redis`, `postgres` or `mysql` with one URL, or `redis-sentinel` or
 /// `redis-cluster` with the URLs of the sentinels or of nodes, separated by commas.
 ///
 /// # Errors
@@ -26,6 +27,11 @@ pub fn open(
     let builder = match backend {
         "postgres" => {
             let builder = PostgresCoordinator::connect(url).prefix("chaos_");
+            let coordinator = builder.replica_id(replica).settings(settings).build()?;
+            return Ok(Arc::new(coordinator));
+        }
+        "mysql" => {
+            let builder = MysqlCoordinator::connect(url).prefix("chaos_");
             let coordinator = builder.replica_id(replica).settings(settings).build()?;
             return Ok(Arc::new(coordinator));
         }

@@ -121,10 +121,13 @@ impl Nemesis {
         let more: &[_] = if layout.is_single() { &single } else { &many };
         let clocks: &[_] = if clock { &clocks } else { &[] };
         let mut kinds: Vec<_> = everywhere.iter().chain(more).chain(clocks).copied().collect();
-        if layout == Layout::Postgres {
-            // It has none.
-            kinds.retain(|(kind, _)| *kind != Kind::FlushScripts);
-        }
+        // What these have none of.
+        let absent: &[Kind] = match layout {
+            Layout::Postgres => &[Kind::FlushScripts],
+            Layout::Mysql => &[Kind::FlushScripts, Kind::KillPushes],
+            _ => &[],
+        };
+        kinds.retain(|(kind, _)| !absent.contains(kind));
         Self { random: Random::part(seed, 77), kinds, replicas: replicas as u64, lease }
     }
 
@@ -182,6 +185,6 @@ mod tests {
         };
         assert_eq!((kinds(Layout::Single, false), kinds(Layout::Single, true)), (12, 14));
         assert_eq!((kinds(Layout::Sentinel, false), kinds(Layout::Cluster, false)), (7, 7));
-        assert_eq!(kinds(Layout::Postgres, false), 11);
+        assert_eq!((kinds(Layout::Postgres, false), kinds(Layout::Mysql, false)), (11, 10));
     }
 }

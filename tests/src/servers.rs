@@ -4,6 +4,7 @@ mod clock;
 mod cluster;
 mod data;
 mod layout;
+mod mysql;
 mod postgres;
 mod redis;
 
@@ -17,6 +18,7 @@ use crate::backend::MASTER;
 pub use clock::ServerClock;
 pub use data::DataServer;
 pub use layout::Layout;
+pub use mysql::Mysql;
 pub use postgres::Postgres;
 pub use redis::{Server, ask, is_installed};
 
@@ -55,6 +57,7 @@ impl Servers {
             Layout::Postgres => {
                 (vec![DataServer::Postgres(Postgres::start(directory).await?)], Vec::new())
             }
+            Layout::Mysql => (vec![DataServer::Mysql(Mysql::start(directory).await?)], Vec::new()),
             Layout::Sentinel => watched(directory).await?,
             Layout::Cluster => (cluster::start(directory).await?, Vec::new()),
         };
@@ -76,7 +79,7 @@ impl Servers {
     #[must_use]
     pub const fn lag(&self) -> Duration {
         match self.layout {
-            Layout::Single | Layout::Postgres | Layout::Cluster => Duration::ZERO,
+            Layout::Single | Layout::Postgres | Layout::Mysql | Layout::Cluster => Duration::ZERO,
             Layout::Sentinel => Duration::from_secs(LAG),
         }
     }
@@ -85,7 +88,7 @@ impl Servers {
     pub async fn masters(&self) -> Vec<usize> {
         let mut masters = Vec::new();
         match self.layout {
-            Layout::Single | Layout::Postgres => masters.push(0),
+            Layout::Single | Layout::Postgres | Layout::Mysql => masters.push(0),
             Layout::Sentinel => masters.extend(self.named_master().await.ok()),
             Layout::Cluster => {
                 for (index, node) in self.data.iter().enumerate() {

@@ -63,6 +63,16 @@ fn a_minute_of_faults_breaks_no_promise_on_postgres() {
     assert!(report.turns > 500 && report.fault_count() >= 10, "{report}");
 }
 
+/// C16: nor do they over MariaDB, which is stopped, killed and made to forget.
+#[test]
+fn faults_break_no_promise_on_mysql() {
+    let mysql = |chaos: &mut Chaos| chaos.layout = Layout::Mysql;
+    let Some(Outcome { report, directory }) = run(1, 35, mysql) else { return };
+    println!("{report}");
+    assert!(report.violations.is_empty(), "the histories are in {}\n{report}", directory.display());
+    assert!(report.turns > 300 && report.fault_count() >= 6, "{report}");
+}
+
 /// C6: a worker that goes on after its guard refused is seen to do so by the checker, so that its
 /// silence means something.
 #[test]

@@ -64,7 +64,8 @@ fn read(mut arguments: impl Iterator<Item = String>) -> Result<Chaos> {
         match flag.as_str() {
             "--backend" if value == "redis" => {}
             "--backend" if value == "postgres" => layouts.push(Layout::Postgres),
-            "--backend" => bail!("there is no backend {value}: choose redis or postgres"),
+            "--backend" if value == "mysql" => layouts.push(Layout::Mysql),
+            "--backend" => bail!("there is no backend {value}: choose redis, postgres or mysql"),
             "--minutes" => chaos.time = Duration::from_secs(number()? * 60),
             "--seconds" => chaos.time = Duration::from_secs(number()?),
             "--seed" => chaos.seed = number()?,
@@ -75,7 +76,7 @@ fn read(mut arguments: impl Iterator<Item = String>) -> Result<Chaos> {
     match layouts.as_slice() {
         [] => {}
         [layout] => chaos.layout = *layout,
-        _ => bail!("choose one of --sentinel, --cluster and --backend postgres"),
+        _ => bail!("choose one of --sentinel, --cluster and a --backend"),
     }
     if !(3..=8).contains(&chaos.replicas) {
         bail!("{} replicas: choose 3 to 8", chaos.replicas);

@@ -2,7 +2,7 @@
 
 use anyhow::{Result, bail};
 
-use super::{Postgres, Server};
+use super::{Mysql, Postgres, Server};
 
 /// A server that holds data.
 #[derive(Debug)]
@@ -11,6 +11,8 @@ pub enum DataServer {
     Redis(Server),
     /// PostgreSQL.
     Postgres(Postgres),
+    /// MariaDB.
+    Mysql(Mysql),
 }
 
 impl DataServer {
@@ -20,6 +22,7 @@ impl DataServer {
         match self {
             Self::Redis(server) => server.port(),
             Self::Postgres(server) => server.port(),
+            Self::Mysql(server) => server.port(),
         }
     }
 
@@ -31,6 +34,7 @@ impl DataServer {
         match self {
             Self::Redis(server) => server.launch().await,
             Self::Postgres(server) => server.launch().await,
+            Self::Mysql(server) => server.launch().await,
         }
     }
 
@@ -39,6 +43,7 @@ impl DataServer {
         match self {
             Self::Redis(server) => server.kill(),
             Self::Postgres(server) => server.stop(),
+            Self::Mysql(server) => server.stop(),
         }
     }
 
@@ -47,6 +52,7 @@ impl DataServer {
         match self {
             Self::Redis(server) => server.kill(),
             Self::Postgres(server) => server.kill(),
+            Self::Mysql(server) => server.kill(),
         }
     }
 
@@ -59,6 +65,10 @@ impl DataServer {
         match self {
             Self::Redis(server) => server.wipe(),
             Self::Postgres(_) => Ok(()),
+            Self::Mysql(server) => {
+                server.wipe();
+                Ok(())
+            }
         }
     }
 
@@ -73,6 +83,10 @@ impl DataServer {
                 server.pause(paused);
                 Ok(())
             }
+            Self::Mysql(server) => {
+                server.pause(paused);
+                Ok(())
+            }
         }
     }
 
@@ -84,6 +98,8 @@ impl DataServer {
         match self {
             Self::Redis(server) => server.ask("CLIENT KILL TYPE pubsub").await.map(drop),
             Self::Postgres(server) => server.break_pushes().await,
+            // There are none.
+            Self::Mysql(_) => Ok(()),
         }
     }
 
@@ -94,7 +110,7 @@ impl DataServer {
     pub async fn ask(&self, command: &str) -> Result<String> {
         match self {
             Self::Redis(server) => server.ask(command).await,
-            Self::Postgres(_) => bail!("PostgreSQL knows no {command}"),
+            Self::Postgres(_) | Self::Mysql(_) => bail!("this is no Redis, and knows no {command}"),
         }
     }
 }

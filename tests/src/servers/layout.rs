@@ -1,6 +1,6 @@
 //! Which servers a run has.
 
-use super::{postgres, redis};
+use super::{mysql, postgres, redis};
 
 /// Which servers a run has, and how they are laid out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -13,13 +13,15 @@ pub enum Layout {
     Cluster,
     /// One PostgreSQL server.
     Postgres,
+    /// One MariaDB server.
+    Mysql,
 }
 
 impl Layout {
     /// Whether there is one server, which nothing takes the place of.
     #[must_use]
     pub const fn is_single(self) -> bool {
-        matches!(self, Self::Single | Self::Postgres)
+        matches!(self, Self::Single | Self::Postgres | Self::Mysql)
     }
 
     /// The coordinator for it, as [`open`](crate::backend::open) calls it.
@@ -30,6 +32,7 @@ impl Layout {
             Self::Sentinel => "redis-sentinel",
             Self::Cluster => "redis-cluster",
             Self::Postgres => "postgres",
+            Self::Mysql => "mysql",
         }
     }
 
@@ -41,6 +44,7 @@ impl Layout {
             Self::Postgres => {
                 format!("postgres://postgres@127.0.0.1:{port}/postgres?sslmode=disable")
             }
+            Self::Mysql => format!("mysql://bot@127.0.0.1:{port}/bots?ssl-mode=DISABLED"),
             _ => format!("redis://127.0.0.1:{port}"),
         };
         ports.iter().map(url).collect::<Vec<_>>().join(",")
@@ -51,6 +55,7 @@ impl Layout {
     pub fn is_installed(self) -> bool {
         match self {
             Self::Postgres => postgres::is_installed(),
+            Self::Mysql => mysql::is_installed(),
             _ => redis::is_installed(),
         }
     }
