@@ -70,7 +70,7 @@ pub(crate) async fn run(
         ended = poller.poll() => return ended,
         () = inner.answer_presses(pressed) => {}
     }
-    poller.confirm().await;
+    poller.close().await;
     Ok(())
 }
 
@@ -81,8 +81,6 @@ struct Poller<'a> {
     entrance: &'a Entrance,
     /// All updates before this one were accepted.
     offset: i64,
-    /// Whether Telegram knows that.
-    confirmed: bool,
     /// What was accepted behind an update that was not.
     accepted: BTreeSet<i64>,
     /// How many parts of an album were there the last time.
@@ -107,7 +105,6 @@ impl<'a> Poller<'a> {
             session,
             entrance,
             offset: 0,
-            confirmed: true,
             accepted: BTreeSet::new(),
             albums: HashMap::new(),
             // The first answer tells that the connection works, also when nothing happens.
@@ -163,7 +160,6 @@ impl<'a> Poller<'a> {
     /// Hands over what came. The offset moves behind all that was accepted.
     async fn take(&mut self, batch: batch::Batch) -> Result<(), ProviderError> {
         self.trouble.over();
-        self.confirmed = true;
         self.unreadable = 0;
         self.limit = BATCH;
         self.hurried = false;
@@ -227,10 +223,7 @@ impl<'a> Poller<'a> {
         let behind = last.into_iter().chain(self.accepted.last().copied()).max();
         let Some(next) = behind.map(|last| last.saturating_add(1)) else { return };
         let next = next.min(first_held);
-        if next != self.offset {
-            self.offset = next;
-            self.confirmed = false;
-        }
+        self.offset = next;
         self.accepted = self.accepted.split_off(&next);
     }
 
@@ -277,15 +270,13 @@ impl<'a> Poller<'a> {
         Ok(())
     }
 
-    /// Tells Telegram what was accepted, when it does not know it yet: the next process would get
-    /// it again.
-    async fn confirm(&self) {
-        if self.confirmed {
-            return;
-        }
+    /// Asks once more, without waiting for anything. That tells Telegram what was accepted, which the
+    /// next process would get again otherwise, and ends a question that is still open there: whoever
+    /// asks next meets none of ours.
+    async fn close(&self) {
         let told = self.fetch(1, Duration::ZERO, Duration::from_secs(2)).await;
         if let Err(failure) = told {
-            tracing::debug!(%failure, "the last updates are not confirmed and come again");
+            tracing::debug!(%failure, "the last question was not answered");
         }
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! Each example is a file beside this directory; `cargo run --example hello` runs one.
 
+pub mod backend;
 pub mod shop;
 pub mod signup;
 
@@ -22,6 +23,8 @@ mod documentation {
     mod replicas {}
     #[doc = include_str!("../../guide/scheduler.md")]
     mod scheduler {}
+    #[doc = include_str!("../../guide/telegram.md")]
+    mod telegram {}
     #[doc = include_str!("../../guide/stores.md")]
     mod stores {}
 }

@@ -30,7 +30,9 @@ pub(super) async fn updates(state: &State, call: &Call) -> Result<Value, Refusal
         let before = inner.queue.len();
         inner.queue.retain(|(id, _)| *id >= offset);
         inner.acknowledged += before - inner.queue.len();
-        inner.overlaps += usize::from(inner.open_polls > 0);
+        // One update, at once: that is how a poller takes its leave.
+        let leaves = seconds == Some(0) && limit == 1;
+        inner.overlaps += usize::from(inner.open_polls > 0 && !leaves);
         inner.open_polls += 1;
         inner.last_poll += 1;
         inner.last_poll

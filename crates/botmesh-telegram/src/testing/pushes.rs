@@ -18,7 +18,8 @@ const TRIES: u32 = 3;
 /// Pushes what is queued for as long as the platform lives: the updates of a chat one after the
 /// other, those of different chats at once.
 pub(super) async fn push(state: Arc<State>) {
-    let client = reqwest::Client::new();
+    // Each call has a connection of its own, so that a load balancer can give it to any replica.
+    let Ok(client) = reqwest::Client::builder().pool_max_idle_per_host(0).build() else { return };
     let mut changes = state.changes();
     let mut pushing = JoinSet::new();
     let mut busy: HashSet<String> = HashSet::new();

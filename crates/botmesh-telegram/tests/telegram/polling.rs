@@ -161,3 +161,18 @@ async fn a_full_chat_delays_no_other() {
     let words: Vec<_> = of_ana.map(|message| message.body().unwrap()).collect();
     assert_eq!(words, ["m0", "m1", "m2", "m3", "m4", "m5"]);
 }
+
+/// I1: two pollers without coordination push each other out: each is told, and neither floods. This
+/// is what the counter of overlaps sees, which stays at zero with coordination.
+#[tokio::test]
+async fn two_pollers_without_coordination_are_noticed() {
+    let stage = Stage::polling().await;
+    let other = Telegram::polling(FakeTelegram::TOKEN).api(stage.platform.address());
+    let other = Stage::open(stage.platform.clone(), other.build().unwrap(), |bot| bot).await;
+    stage.eventually("one of them is told", |it| !it.errors().is_empty()).await;
+    assert!(stage.platform.overlaps() > 0);
+    for told in [stage.errors(), other.errors()] {
+        assert!(told.len() <= 1, "a conflict was told as {told:?}");
+        assert!(told.iter().all(|error| error.contains("another process receives")), "{told:?}");
+    }
+}
