@@ -5,6 +5,7 @@ use std::sync::Arc;
 use anyhow::{Result, bail};
 use botmesh_core::ReplicaId;
 use botmesh_core::coordination::{Coordinator, CoordinatorSettings};
+use botmesh_mongo_store::MongoCoordinator;
 use botmesh_mysql_store::MysqlCoordinator;
 use botmesh_postgres_store::PostgresCoordinator;
 use botmesh_redis_store::{RedisCoordinator, RedisStore};
@@ -12,7 +13,7 @@ use botmesh_redis_store::{RedisCoordinator, RedisStore};
 /// The name under which sentinels know the master.
 pub const MASTER: &str = "botmesh";
 
-/// Makes a coordinator of a backend: `redis`, `postgres` or `mysql` with one URL, or `redis-sentinel` or
+/// Makes a coordinator of a backend: `redis`, `postgres`, `mysql` or `mongo` with one URL, or `redis-sentinel` or
 /// `redis-cluster` with the URLs of the sentinels or of nodes, separated by commas.
 ///
 /// # Errors
@@ -32,6 +33,11 @@ pub fn open(
         }
         "mysql" => {
             let builder = MysqlCoordinator::connect(url).prefix("chaos_");
+            let coordinator = builder.replica_id(replica).settings(settings).build()?;
+            return Ok(Arc::new(coordinator));
+        }
+        "mongo" => {
+            let builder = MongoCoordinator::connect(url).prefix("chaos_");
             let coordinator = builder.replica_id(replica).settings(settings).build()?;
             return Ok(Arc::new(coordinator));
         }

@@ -123,7 +123,7 @@ impl Nemesis {
         let mut kinds: Vec<_> = everywhere.iter().chain(more).chain(clocks).copied().collect();
         // What these have none of.
         let absent: &[Kind] = match layout {
-            Layout::Postgres => &[Kind::FlushScripts],
+            Layout::Postgres | Layout::Mongo => &[Kind::FlushScripts],
             Layout::Mysql => &[Kind::FlushScripts, Kind::KillPushes],
             _ => &[],
         };
@@ -186,5 +186,6 @@ mod tests {
         assert_eq!((kinds(Layout::Single, false), kinds(Layout::Single, true)), (12, 14));
         assert_eq!((kinds(Layout::Sentinel, false), kinds(Layout::Cluster, false)), (7, 7));
         assert_eq!((kinds(Layout::Postgres, false), kinds(Layout::Mysql, false)), (11, 10));
+        assert_eq!(kinds(Layout::Mongo, false), 11);
     }
 }

@@ -4,6 +4,7 @@ mod clock;
 mod cluster;
 mod data;
 mod layout;
+mod mongo;
 mod mysql;
 mod postgres;
 mod redis;
@@ -18,6 +19,7 @@ use crate::backend::MASTER;
 pub use clock::ServerClock;
 pub use data::DataServer;
 pub use layout::Layout;
+pub use mongo::Mongo;
 pub use mysql::Mysql;
 pub use postgres::Postgres;
 pub use redis::{Server, ask, is_installed};
@@ -58,6 +60,7 @@ impl Servers {
                 (vec![DataServer::Postgres(Postgres::start(directory).await?)], Vec::new())
             }
             Layout::Mysql => (vec![DataServer::Mysql(Mysql::start(directory).await?)], Vec::new()),
+            Layout::Mongo => (vec![DataServer::Mongo(Mongo::start(directory).await?)], Vec::new()),
             Layout::Sentinel => watched(directory).await?,
             Layout::Cluster => (cluster::start(directory).await?, Vec::new()),
         };
@@ -79,7 +82,9 @@ impl Servers {
     #[must_use]
     pub const fn lag(&self) -> Duration {
         match self.layout {
-            Layout::Single | Layout::Postgres | Layout::Mysql | Layout::Cluster => Duration::ZERO,
+            Layout::Single | Layout::Postgres | Layout::Mysql | Layout::Mongo | Layout::Cluster => {
+                Duration::ZERO
+            }
             Layout::Sentinel => Duration::from_secs(LAG),
         }
     }
@@ -88,7 +93,7 @@ impl Servers {
     pub async fn masters(&self) -> Vec<usize> {
         let mut masters = Vec::new();
         match self.layout {
-            Layout::Single | Layout::Postgres | Layout::Mysql => masters.push(0),
+            Layout::Single | Layout::Postgres | Layout::Mysql | Layout::Mongo => masters.push(0),
             Layout::Sentinel => masters.extend(self.named_master().await.ok()),
             Layout::Cluster => {
                 for (index, node) in self.data.iter().enumerate() {

@@ -6,6 +6,7 @@ use std::process::Command;
 use anyhow::Result;
 
 use crate::process;
+use crate::services;
 use crate::workspace::{Workspace, cargo};
 
 const PACKAGE: &str = "botmesh-tests";
@@ -17,5 +18,7 @@ pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<()> {
     process::run(build.current_dir(&workspace.root))?;
     let (bots, rest): (Vec<_>, Vec<_>) = arguments.iter().partition(|it| *it == "--bots");
     let driver = if bots.is_empty() { "release/chaos" } else { "release/bots" };
-    process::run(Command::new(workspace.target.join(driver)).args(rest))
+    // The program of the stand-in for MongoDB is known to those who started the services.
+    let environment = services::running(workspace)?;
+    process::run(Command::new(workspace.target.join(driver)).args(rest).envs(environment))
 }

@@ -18,7 +18,7 @@ usage: cargo xtask COMMAND
            [--first N]           ... beginning with another one than 0
   bench [NAME [ARGUMENT...]]     one benchmark; without a name, the list of them
   chaos [--minutes 10 | --seconds N] [--seed N] [--replicas N]
-        [--backend redis|postgres|mysql | --sentinel | --cluster]
+        [--backend redis|postgres|mysql|mongo | --sentinel | --cluster]
                                  worker processes and faults on a private server, and a check of what happened
         --bots [--minutes 10] [--seed N] [--replicas N] [--people N]
                                  ... the same with whole bots, which are also restarted and deployed in order

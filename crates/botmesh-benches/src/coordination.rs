@@ -6,6 +6,7 @@ mod counters;
 mod fail_over;
 mod fleet;
 mod latency;
+mod mongo;
 mod options;
 pub(crate) mod postgres;
 mod report;
@@ -36,8 +37,10 @@ const SHORT_LEASE: Duration = Duration::from_secs(1);
 /// When the server cannot be started, or something that is to be measured does not happen.
 pub async fn measure(options: &Options, told: impl Fn(&Figure)) -> Result<()> {
     let mut report = Report::new(told);
-    if options.backend == Backend::Postgres {
-        return postgres::measure(options, &mut report).await;
+    match options.backend {
+        Backend::Postgres => return postgres::measure(options, &mut report).await,
+        Backend::Mongo => return mongo::measure(options, &mut report).await,
+        Backend::Redis => {}
     }
     let server = PrivateServer::start()?;
     throughput::measure(&server, options, &mut report).await?;

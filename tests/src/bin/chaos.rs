@@ -65,7 +65,10 @@ fn read(mut arguments: impl Iterator<Item = String>) -> Result<Chaos> {
             "--backend" if value == "redis" => {}
             "--backend" if value == "postgres" => layouts.push(Layout::Postgres),
             "--backend" if value == "mysql" => layouts.push(Layout::Mysql),
-            "--backend" => bail!("there is no backend {value}: choose redis, postgres or mysql"),
+            "--backend" if value == "mongo" => layouts.push(Layout::Mongo),
+            "--backend" => {
+                bail!("there is no backend {value}: choose redis, postgres, mysql or mongo")
+            }
             "--minutes" => chaos.time = Duration::from_secs(number()? * 60),
             "--seconds" => chaos.time = Duration::from_secs(number()?),
             "--seed" => chaos.seed = number()?,

@@ -2,7 +2,7 @@
 
 use anyhow::{Result, bail};
 
-use super::{Mysql, Postgres, Server};
+use super::{Mongo, Mysql, Postgres, Server};
 
 /// A server that holds data.
 #[derive(Debug)]
@@ -13,6 +13,8 @@ pub enum DataServer {
     Postgres(Postgres),
     /// MariaDB.
     Mysql(Mysql),
+    /// What stands in for MongoDB.
+    Mongo(Mongo),
 }
 
 impl DataServer {
@@ -23,6 +25,7 @@ impl DataServer {
             Self::Redis(server) => server.port(),
             Self::Postgres(server) => server.port(),
             Self::Mysql(server) => server.port(),
+            Self::Mongo(server) => server.port(),
         }
     }
 
@@ -35,6 +38,7 @@ impl DataServer {
             Self::Redis(server) => server.launch().await,
             Self::Postgres(server) => server.launch().await,
             Self::Mysql(server) => server.launch().await,
+            Self::Mongo(server) => server.launch().await,
         }
     }
 
@@ -44,6 +48,7 @@ impl DataServer {
             Self::Redis(server) => server.kill(),
             Self::Postgres(server) => server.stop(),
             Self::Mysql(server) => server.stop(),
+            Self::Mongo(server) => server.kill(),
         }
     }
 
@@ -53,6 +58,7 @@ impl DataServer {
             Self::Redis(server) => server.kill(),
             Self::Postgres(server) => server.kill(),
             Self::Mysql(server) => server.kill(),
+            Self::Mongo(server) => server.kill(),
         }
     }
 
@@ -69,6 +75,7 @@ impl DataServer {
                 server.wipe();
                 Ok(())
             }
+            Self::Mongo(server) => server.wipe(),
         }
     }
 
@@ -87,6 +94,7 @@ impl DataServer {
                 server.pause(paused);
                 Ok(())
             }
+            Self::Mongo(server) => server.pause(paused),
         }
     }
 
@@ -98,6 +106,7 @@ impl DataServer {
         match self {
             Self::Redis(server) => server.ask("CLIENT KILL TYPE pubsub").await.map(drop),
             Self::Postgres(server) => server.break_pushes().await,
+            Self::Mongo(server) => server.break_pushes().await,
             // There are none.
             Self::Mysql(_) => Ok(()),
         }
@@ -110,7 +119,9 @@ impl DataServer {
     pub async fn ask(&self, command: &str) -> Result<String> {
         match self {
             Self::Redis(server) => server.ask(command).await,
-            Self::Postgres(_) | Self::Mysql(_) => bail!("this is no Redis, and knows no {command}"),
+            Self::Postgres(_) | Self::Mysql(_) | Self::Mongo(_) => {
+                bail!("this is no Redis, and knows no {command}")
+            }
         }
     }
 }

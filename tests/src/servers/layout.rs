@@ -1,6 +1,6 @@
 //! Which servers a run has.
 
-use super::{mysql, postgres, redis};
+use super::{mongo, mysql, postgres, redis};
 
 /// Which servers a run has, and how they are laid out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,13 +15,15 @@ pub enum Layout {
     Postgres,
     /// One MariaDB server.
     Mysql,
+    /// One server of what stands in for MongoDB.
+    Mongo,
 }
 
 impl Layout {
     /// Whether there is one server, which nothing takes the place of.
     #[must_use]
     pub const fn is_single(self) -> bool {
-        matches!(self, Self::Single | Self::Postgres | Self::Mysql)
+        matches!(self, Self::Single | Self::Postgres | Self::Mysql | Self::Mongo)
     }
 
     /// The coordinator for it, as [`open`](crate::backend::open) calls it.
@@ -33,6 +35,7 @@ impl Layout {
             Self::Cluster => "redis-cluster",
             Self::Postgres => "postgres",
             Self::Mysql => "mysql",
+            Self::Mongo => "mongo",
         }
     }
 
@@ -45,6 +48,8 @@ impl Layout {
                 format!("postgres://postgres@127.0.0.1:{port}/postgres?sslmode=disable")
             }
             Self::Mysql => format!("mysql://bot@127.0.0.1:{port}/bots?ssl-mode=DISABLED"),
+            // Not where the server says that it is, which is behind the proxies.
+            Self::Mongo => format!("mongodb://127.0.0.1:{port}/?directConnection=true"),
             _ => format!("redis://127.0.0.1:{port}"),
         };
         ports.iter().map(url).collect::<Vec<_>>().join(",")
@@ -56,6 +61,7 @@ impl Layout {
         match self {
             Self::Postgres => postgres::is_installed(),
             Self::Mysql => mysql::is_installed(),
+            Self::Mongo => mongo::is_installed(),
             _ => redis::is_installed(),
         }
     }

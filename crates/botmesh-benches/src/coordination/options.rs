@@ -6,7 +6,7 @@ use anyhow::{Context as _, Result, bail};
 pub const USAGE: &str = "\
 usage: cargo xtask bench coordination [OPTION]
 
-  --backend NAME    redis (by default) or postgres
+  --backend NAME    redis (by default), postgres, or mongo at BOTMESH_TEST_MONGO_URL
   --quick           some seconds: does it work at all?
   --full            also with 100,000 chats
   --chats N         throughput only, with so many chats
@@ -19,6 +19,8 @@ pub enum Backend {
     Redis,
     /// PostgreSQL.
     Postgres,
+    /// MongoDB, at the URL in the environment.
+    Mongo,
 }
 
 /// What is measured, and how much.
@@ -74,6 +76,7 @@ impl Options {
                     options.backend = match arguments.next().as_deref() {
                         Some("redis") => Backend::Redis,
                         Some("postgres") => Backend::Postgres,
+                        Some("mongo") => Backend::Mongo,
                         other => bail!("there is no backend {other:?}\n{USAGE}"),
                     }
                 }
@@ -118,6 +121,8 @@ mod tests {
         assert!(parse(&["--backend", "paper"]).is_err());
         let postgres = parse(&["--backend", "postgres", "--quick"]).unwrap().unwrap();
         assert_eq!((postgres.backend, postgres.rounds), (Backend::Postgres, 1));
+        let mongo = parse(&["--backend", "mongo"]).unwrap().unwrap();
+        assert_eq!(mongo.backend, Backend::Mongo);
         assert_eq!(parse(&["--help"]).unwrap(), None);
         assert_eq!(parse(&["--bench", "--full"]).unwrap().unwrap().held, 100_000);
     }
