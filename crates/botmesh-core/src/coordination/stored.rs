@@ -106,8 +106,8 @@ pub trait LedgerStore: Debug + Send + Sync + 'static {
     }
 }
 
-/// Executes operations on rows. Operations of this process on one key go one after the other, in
-/// the order in which they were begun; those of other replicas are noticed by their writes.
+/// Executes operations on rows. Operations of this process on one key, but polls, go one after the
+/// other, in the order in which they were begun; those of others are noticed by their writes.
 #[derive(Debug)]
 pub struct StoredLedger<S> {
     store: S,
@@ -153,7 +153,13 @@ impl<S: LedgerStore> StoredLedger<S> {
         operation: &Operation,
         limits: &Limits,
     ) -> Result<Outcome, BackendError> {
-        let Some(key) = operation.key() else { return self.decide(operation, limits).await };
+        let key = match operation {
+            // Those that wait take no place and give none up: many at once disturb no order, and
+            // whoever releases does not wait for them.
+            Operation::Poll { .. } => None,
+            operation => operation.key(),
+        };
+        let Some(key) = key else { return self.decide(operation, limits).await };
         let lock = Arc::clone(self.keys.lock().entry(key.clone()).or_default());
         let place = Place { keys: &self.keys, key, lock };
         let _first = place.lock.lock().await;
