@@ -73,17 +73,6 @@ fn faults_break_no_promise_on_mysql() {
     assert!(report.turns > 300 && report.fault_count() >= 6, "{report}");
 }
 
-/// C16: nor do they over what stands in for MongoDB, which is killed and loses nothing, or is wiped.
-#[test]
-fn faults_break_no_promise_on_mongo() {
-    let mongo = |chaos: &mut Chaos| (chaos.layout, chaos.replicas) = (Layout::Mongo, 3);
-    let Some(Outcome { report, directory }) = run(1, 40, mongo) else { return };
-    println!("{report}");
-    assert!(report.violations.is_empty(), "the histories are in {}\n{report}", directory.display());
-    // It is slow.
-    assert!(report.turns > 100 && report.fault_count() >= 5, "{report}");
-}
-
 /// C6: a worker that goes on after its guard refused is seen to do so by the checker, so that its
 /// silence means something.
 #[test]
