@@ -15,7 +15,7 @@ use mongodb::options::WriteConcern;
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
 
-use super::doubts::Doubts;
+use super::doubts::{Doubt, Doubts};
 use super::ear::{Ear, Hearing};
 use super::repeats::Repeats;
 use super::rows::{Rows, explain, unsent};
@@ -184,16 +184,21 @@ impl Inner {
                 }
                 outcome
             }
-            Operation::Release { key, ticket } if self.doubts.contains(ticket) => {
-                rows.refuse(key, ticket, limits).await?;
-                let outcome = by_function().await?;
-                self.doubts.settle(ticket);
+            Operation::Release { key, ticket } => {
+                let doubt = self.doubts.of(ticket);
+                if doubt == Some(Doubt::Open) {
+                    rows.refuse(key, ticket, limits).await?;
+                    self.doubts.note(ticket);
+                }
+                let outcome = match rows.release(key, ticket, limits).await? {
+                    Some(outcome) => outcome,
+                    None => by_function().await?,
+                };
+                if doubt.is_some() {
+                    self.doubts.settle(ticket);
+                }
                 Ok(outcome)
             }
-            Operation::Release { key, ticket } => match rows.release(key, ticket, limits).await? {
-                Some(outcome) => Ok(outcome),
-                None => by_function().await,
-            },
             Operation::Touch { key, ticket } if rows.keep(key, ticket, limits).await? => {
                 Ok(Reply::Touched.into())
             }
