@@ -157,6 +157,15 @@ impl Schedule {
         }
     }
 
+    /// The least time between two moments.
+    pub(crate) const fn shortest(&self) -> Duration {
+        match &self.0 {
+            Kind::Every(period) => *period,
+            // Patterns have whole seconds, and a single moment has no other.
+            Kind::Cron { .. } | Kind::At(_) => Duration::from_secs(1),
+        }
+    }
+
     /// What the first occurrence of a job comes after that begins at `moment`.
     pub(crate) fn beginning(&self, moment: Timestamp) -> Timestamp {
         match &self.0 {

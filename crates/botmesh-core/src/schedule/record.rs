@@ -164,6 +164,10 @@ fn count(schedule: &Schedule, first: Timestamp, end: Timestamp) -> u64 {
 
 /// The oldest of the `most` latest occurrences, from `first` to `latest`.
 fn oldest_of(schedule: &Schedule, first: Timestamp, latest: Timestamp, most: u32) -> Timestamp {
+    // So few that none is left out: this is asked for each of them, and counting takes long.
+    if latest.since(first) < schedule.shortest().saturating_mul(most) {
+        return first;
+    }
     let mut oldest = latest;
     for _ in 1..most {
         let before = Timestamp::from_millis(oldest.as_millis().saturating_sub(1));
