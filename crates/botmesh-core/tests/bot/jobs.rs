@@ -15,6 +15,8 @@ use botmesh_core::time::{Clock, Timestamp};
 use botmesh_core::{ChatKey, Fence, MemoryStore};
 use parking_lot::Mutex;
 
+use crate::leading::exclusive;
+
 const NOON: Timestamp = Timestamp::from_millis(1_800_014_400_000);
 
 /// Notes the occurrences that are run.
@@ -358,12 +360,6 @@ fn mistakes_in_jobs_are_told_together() {
     ] {
         assert!(error.contains(wanted), "{wanted} is not in {error}");
     }
-}
-
-fn exclusive() -> TestProvider {
-    let mut all = botmesh_core::provider::Provider::capabilities(&TestProvider::new());
-    all.exclusive_session = true;
-    TestProvider::new().with_capabilities(all)
 }
 
 /// E1, H2: a job that writes to a platform with one session runs where that is.

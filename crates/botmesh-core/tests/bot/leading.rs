@@ -8,7 +8,8 @@ use botmesh_core::prelude::*;
 use botmesh_core::provider::{Capabilities, SendError};
 use botmesh_core::testing::{TestProvider, World};
 
-fn exclusive() -> TestProvider {
+/// A platform that allows one session only.
+pub(crate) fn exclusive() -> TestProvider {
     let mut all = botmesh_core::provider::Provider::capabilities(&TestProvider::new());
     all.exclusive_session = true;
     TestProvider::new().with_capabilities(all)
