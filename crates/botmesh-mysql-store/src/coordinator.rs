@@ -8,15 +8,8 @@ mod schema;
 #[cfg(test)]
 mod tests;
 
-use async_trait::async_trait;
 use botmesh_core::coordination::client::CoordinatorClient;
-use botmesh_core::coordination::{
-    AcquireTurn, ChatTurn, CoordinationError, Coordinator, CoordinatorEvent, CoordinatorSettings,
-    Leadership, Ticket,
-};
-use botmesh_core::id::{ChatKey, IncarnationId, LeaderName, ReplicaId};
-use botmesh_core::store::StoreError;
-use tokio::sync::broadcast;
+use botmesh_core::coordination::{CoordinationError, CoordinatorSettings};
 
 pub use builder::MysqlCoordinatorBuilder;
 
@@ -82,6 +75,14 @@ impl MysqlCoordinator {
         self.client.abandon();
         self.client.backend().abandon();
     }
+
+    /// Refuses what does not fit, and makes ready what is needed.
+    async fn prepare(&self) -> Result<(), CoordinationError> {
+        self.store.examine().await.map_err(CoordinationError::at_start)?;
+        schema::prepare(&self.store).await.map_err(CoordinationError::at_start)?;
+        self.client.backend().settle_here();
+        Ok(())
+    }
 }
 
 impl MysqlStore {
@@ -92,57 +93,4 @@ impl MysqlStore {
     }
 }
 
-/// What a server that does not fit means for a coordinator.
-fn unfit(error: StoreError) -> CoordinationError {
-    match error {
-        StoreError::Refused { reason, .. } => CoordinationError::Unfit { reason },
-        StoreError::NewerSchema { .. } => CoordinationError::Unfit { reason: error.to_string() },
-        error => CoordinationError::Unavailable { operation: "start", source: Box::new(error) },
-    }
-}
-
-#[async_trait]
-impl Coordinator for MysqlCoordinator {
-    fn replica_id(&self) -> &ReplicaId {
-        self.client.replica_id()
-    }
-
-    fn incarnation(&self) -> Option<IncarnationId> {
-        self.client.incarnation()
-    }
-
-    async fn start(&self) -> Result<(), CoordinationError> {
-        self.store.examine().await.map_err(unfit)?;
-        schema::prepare(&self.store).await.map_err(unfit)?;
-        self.client.backend().settle_here();
-        self.client.start().await
-    }
-
-    async fn stop(&self) -> Result<(), CoordinationError> {
-        self.client.stop().await
-    }
-
-    async fn reserve(&self, key: &ChatKey) -> Result<Ticket, CoordinationError> {
-        self.client.reserve(key).await
-    }
-
-    async fn acquire_turn(
-        &self,
-        ticket: Ticket,
-        options: AcquireTurn,
-    ) -> Result<ChatTurn, CoordinationError> {
-        self.client.acquire_turn(ticket, options).await
-    }
-
-    async fn lead(&self, name: &LeaderName) -> Result<Leadership, CoordinationError> {
-        self.client.lead(name).await
-    }
-
-    async fn try_lead(&self, name: &LeaderName) -> Result<Option<Leadership>, CoordinationError> {
-        self.client.try_lead(name).await
-    }
-
-    fn subscribe(&self) -> broadcast::Receiver<CoordinatorEvent> {
-        self.client.subscribe()
-    }
-}
+botmesh_core::coordinator_by_client!(MysqlCoordinator, client, prepare);

@@ -2,6 +2,7 @@
 //! [`Backend`]. A coordinator for another backend supplies that trait and nothing else.
 
 mod backend;
+mod forward;
 mod giving_up;
 mod goodbye;
 mod keeper;
@@ -12,6 +13,9 @@ mod tickets;
 mod waiting;
 
 pub use backend::{Backend, BackendError, PushSink};
+// For `coordinator_by_client!`.
+#[doc(hidden)]
+pub use {async_trait::async_trait as __async_trait, tokio::sync::broadcast as __broadcast};
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};

@@ -6,6 +6,7 @@ use thiserror::Error;
 use super::key::CoordinationKey;
 use crate::error::BoxError;
 use crate::id::{ChatKey, Fence, LeaderName};
+use crate::store::StoreError;
 
 /// The right to act on a chat is gone; nothing more may be sent or written under it.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -157,6 +158,17 @@ pub enum CoordinationError {
 }
 
 impl CoordinationError {
+    /// What the error of a store means for a coordinator that starts on it: what is refused can never
+    /// work as it is set up, all else may pass.
+    #[must_use]
+    pub fn at_start(error: StoreError) -> Self {
+        match error {
+            StoreError::Refused { reason, .. } => Self::Unfit { reason },
+            StoreError::NewerSchema { .. } => Self::Unfit { reason: error.to_string() },
+            error => Self::Unavailable { operation: "start", source: Box::new(error) },
+        }
+    }
+
     /// Whether coordination was unavailable, for which a message reports an error and may be
     /// tried again.
     #[must_use]

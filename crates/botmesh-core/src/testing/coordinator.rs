@@ -1,16 +1,12 @@
 use async_trait::async_trait;
 use parking_lot::Mutex;
-use tokio::sync::broadcast;
 
 use super::faults::CoordinationFaults;
 use super::hub::MemoryCoordinationHub;
 use crate::coordination::client::{Backend, BackendError, CoordinatorClient, PushSink};
 use crate::coordination::transition::{Limits, Operation, Reply};
-use crate::coordination::{
-    AcquireTurn, ChatTurn, CoordinationError, Coordinator, CoordinatorEvent, CoordinatorSettings,
-    Leadership, LeaseClock, Ticket,
-};
-use crate::id::{ChatKey, IncarnationId, LeaderName, ReplicaId};
+use crate::coordination::{CoordinatorSettings, LeaseClock};
+use crate::id::{IncarnationId, ReplicaId};
 
 /// A coordinator over a [`MemoryCoordinationHub`], with the same client as every other one.
 ///
@@ -187,45 +183,4 @@ impl Backend for MemoryBackend {
     }
 }
 
-#[async_trait]
-impl Coordinator for MemoryCoordinator {
-    fn replica_id(&self) -> &ReplicaId {
-        self.0.replica_id()
-    }
-
-    fn incarnation(&self) -> Option<IncarnationId> {
-        self.0.incarnation()
-    }
-
-    async fn start(&self) -> Result<(), CoordinationError> {
-        self.0.start().await
-    }
-
-    async fn stop(&self) -> Result<(), CoordinationError> {
-        self.0.stop().await
-    }
-
-    async fn reserve(&self, key: &ChatKey) -> Result<Ticket, CoordinationError> {
-        self.0.reserve(key).await
-    }
-
-    async fn acquire_turn(
-        &self,
-        ticket: Ticket,
-        options: AcquireTurn,
-    ) -> Result<ChatTurn, CoordinationError> {
-        self.0.acquire_turn(ticket, options).await
-    }
-
-    async fn lead(&self, name: &LeaderName) -> Result<Leadership, CoordinationError> {
-        self.0.lead(name).await
-    }
-
-    async fn try_lead(&self, name: &LeaderName) -> Result<Option<Leadership>, CoordinationError> {
-        self.0.try_lead(name).await
-    }
-
-    fn subscribe(&self) -> broadcast::Receiver<CoordinatorEvent> {
-        self.0.subscribe()
-    }
-}
+crate::coordinator_by_client!(MemoryCoordinator, 0);
