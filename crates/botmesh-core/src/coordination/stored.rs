@@ -9,6 +9,10 @@
 //! stays true when the space changes before the turn is written, with one exception. That somebody
 //! is dead may be overtaken by a heartbeat; but the dead are buried in the space first, by
 //! compare-and-set, and whoever is buried has no way back.
+//!
+//! A write that got no answer may yet arrive. The client gives its ticket up, and that a ticket has
+//! nothing is only told with another revision of the row: what was decided before finds a row that it
+//! does not expect, and grants no key to a ticket that nobody has.
 
 use std::collections::HashMap;
 use std::fmt::Debug;
@@ -22,7 +26,7 @@ use parking_lot::Mutex;
 use super::client::BackendError;
 use super::key::CoordinationKey;
 use super::transition::{
-    At, Ledger, Limits, Operation, Outcome, ServerTime, StoredSpace, StoredTurn, step,
+    At, Ledger, Limits, Operation, Outcome, Reply, ServerTime, StoredSpace, StoredTurn, step,
 };
 
 /// How often one operation is decided anew because others wrote meanwhile. One of them succeeded
@@ -93,7 +97,8 @@ pub trait LedgerStore: Debug + Send + Sync + 'static {
     /// Executes an operation by itself, if its case is one of those that can be decided in one round
     /// trip: it decides like [`step`] and gives the row that it writes another revision, as
     /// [`write`](Self::write) would. None when it has changed nothing; the operation is then
-    /// decided on what is read.
+    /// decided on what is read. It must not grant to a ticket that was given up when it arrives late;
+    /// a comparison with the session's epoch ensures that.
     ///
     /// # Errors
     /// [`BackendError`]; it tells whether something may have been written.
@@ -203,6 +208,9 @@ struct Decided {
     outcome: Outcome,
     /// How long the record of a key that is held is kept.
     held: Duration,
+    /// Whether the ticket is given up and has nothing: a write that would give it something may
+    /// yet arrive.
+    refuses: bool,
     before: Snapshot,
     space: StoredSpace,
     turn: StoredTurn,
@@ -219,7 +227,14 @@ impl Decided {
         let outcome = step(&mut ledger, operation, &at);
         let space = StoredSpace::from(&ledger.sessions);
         let turn = operation.key().and_then(|key| ledger.records.remove(key));
-        Self { outcome, held: limits.held, before, space, turn: turn.unwrap_or_default().into() }
+        let mut turn = StoredTurn::from(turn.unwrap_or_default());
+        let refuses =
+            outcome.reply == Reply::NotHolder && matches!(operation, Operation::Release { .. });
+        if refuses && turn == StoredTurn::default() {
+            // There must be a row, to be found by what arrives late.
+            turn.expires_at = before.now.plus(limits.idle);
+        }
+        Self { outcome, held: limits.held, refuses, before, space, turn }
     }
 
     fn change<'a>(&'a self, key: Option<&'a CoordinationKey>) -> Change<'a> {
@@ -241,6 +256,9 @@ impl Decided {
     }
 
     fn has_changed_the_turn(&self) -> bool {
+        if self.refuses {
+            return true;
+        }
         let before = &self.before.turn.state;
         // What has expired is as good as absent, and need not be written as such.
         let has_expired = before.expires_at <= self.before.now;

@@ -168,21 +168,18 @@ impl Inner {
         match &operation {
             Operation::Reserve { key, ticket, epoch }
             | Operation::Attempt { key, ticket, epoch } => {
-                let under_way = self.doubts.begin(ticket);
                 let queues = matches!(operation, Operation::Reserve { .. });
-                let decided = match rows.known.welcomes(ticket, *epoch) {
-                    true => rows.reserve(key, ticket, queues, limits).await,
-                    false => Ok(None),
-                };
-                let outcome = match decided {
-                    Ok(Some(outcome)) => Ok(outcome),
-                    Ok(None) => by_function().await,
-                    Err(error) => Err(error),
-                };
-                if !matches!(outcome, Err(BackendError::Unknown(_))) {
-                    under_way.answered();
+                if rows.known.welcomes(ticket, *epoch) {
+                    let under_way = self.doubts.begin(ticket);
+                    let decided = rows.reserve(key, ticket, queues, limits).await;
+                    if !matches!(decided, Err(BackendError::Unknown(_))) {
+                        under_way.answered();
+                    }
+                    if let Some(outcome) = decided? {
+                        return Ok(outcome);
+                    }
                 }
-                outcome
+                by_function().await
             }
             Operation::Release { key, ticket } => {
                 let doubt = self.doubts.of(ticket);

@@ -1,4 +1,4 @@
-//! Tickets whose reservation was lost on its way, and may yet arrive.
+//! Tickets whose reservation by the shortcut was lost on its way, and may yet arrive.
 
 use std::collections::HashMap;
 
@@ -6,9 +6,11 @@ use botmesh_core::coordination::transition::TicketId;
 use botmesh_core::id::IncarnationId;
 use parking_lot::Mutex;
 
-/// A reservation that got no answer may be executed at any later time, also after its ticket was
-/// given up; the key would then be held by nobody. So before such a ticket is given up it is noted
-/// in the row of the key, and never taken for it again.
+/// A reservation in one operation that got no answer may be executed at any later time, also after
+/// its ticket was given up; the key would then be held by nobody. The operation can neither compare a
+/// revision, for nothing was read before it, nor look at the session's epoch in another row. So
+/// before such a ticket is given up it is noted in the row of the key, and never taken for it again.
+/// What was decided on rows that were read needs no note: giving up changes the revision.
 #[derive(Debug, Default)]
 pub(super) struct Doubts(Mutex<HashMap<TicketId, Doubt>>);
 

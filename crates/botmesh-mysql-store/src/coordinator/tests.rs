@@ -10,8 +10,11 @@ use botmesh_core::conformance::told::{self, Moment, Told, ToldBackend};
 use botmesh_core::conformance::{CaseError, differential};
 use botmesh_core::coordination::CoordinationKey;
 use botmesh_core::coordination::client::Backend as _;
-use botmesh_core::coordination::stored::{LedgerStore as _, Snapshot};
-use botmesh_core::coordination::transition::{Operation, StoredSession, StoredTurn};
+use botmesh_core::coordination::stored::{Change, LedgerStore as _, Snapshot, Write};
+use botmesh_core::coordination::transition::{
+    Operation, Reply, StoredSession, StoredTurn, TicketId,
+};
+use botmesh_core::id::IncarnationId;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use sqlx::{AssertSqlSafe, Executor as _};
@@ -158,6 +161,45 @@ fn the_backend_agrees_with_the_function() {
             let (driver, limits) = (store.sql.driver().clone(), differential::limits());
             let backend = MysqlBackend::new(driver, limits, RESPONSE);
             differential::agrees(&backend, &differential::choices(seed, 300)).await.unwrap();
+        }
+    });
+}
+
+/// C4, C7: a write that arrives after its ticket was given up changes nothing, whether the row was
+/// there or not when it was decided. No key is held by nobody.
+#[test]
+fn a_write_that_arrives_after_its_release_takes_nothing() {
+    let Some(url) = url() else { return };
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    runtime.block_on(async {
+        let store = store(&url).await;
+        let statements = Statements::new(store.sql.prefix(), schema::RUN);
+        let rows = Rows::new(store.sql.driver().clone(), statements, RESPONSE);
+        let backend = MysqlBackend::on(rows.clone(), differential::limits(), RESPONSE);
+        let key: CoordinationKey = LeaderName::new("k").unwrap().into();
+        let incarnation = IncarnationId::new("a#1").unwrap();
+        let lease = Duration::from_secs(600);
+        backend
+            .send(&Operation::Register { incarnation: incarnation.clone(), lease })
+            .await
+            .unwrap();
+        for (sequence, is_there) in [(1, false), (2, true)] {
+            let before = rows.read(Some(&key)).await.unwrap();
+            assert_eq!(before.turn.revision > 0, is_there);
+            let ticket = TicketId { incarnation: incarnation.clone(), sequence };
+            let release = Operation::Release { key: key.clone(), ticket: ticket.clone() };
+            assert_eq!(backend.send(&release).await.unwrap(), Reply::NotHolder);
+            let (expected, next) = (before.turn.revision, before.now.as_micros());
+            let state = StoredTurn {
+                holder: Some(ticket),
+                expires_at: before.now.plus(lease),
+                ..StoredTurn::default()
+            };
+            let write = Write { expected, next: next.max(expected + 1), state: &state };
+            let change = Change { space: None, turn: Some((&key, write)) };
+            assert!(!rows.write(change).await.unwrap(), "written late");
+            let turn = rows.read(Some(&key)).await.unwrap().turn;
+            assert_eq!(turn.state.holder, None);
         }
     });
 }

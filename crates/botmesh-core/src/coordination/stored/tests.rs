@@ -11,7 +11,7 @@ use super::*;
 use crate::conformance::coordinator::{CoordinatorFixture, Replica};
 use crate::conformance::differential;
 use crate::coordination::client::{Backend, CoordinatorClient, PushSink};
-use crate::coordination::transition::Reply;
+use crate::coordination::transition::TicketId;
 use crate::coordination::{Coordinator, CoordinatorSettings, LeaseClock};
 use crate::id::{IncarnationId, ReplicaId};
 
@@ -199,8 +199,7 @@ async fn writes_of_others_between_read_and_write_are_noticed() {
     let tasks = replicas.into_iter().flat_map(|(backend, incarnation)| {
         let (key, held) = (key.clone(), Arc::clone(&held));
         (1..=TICKETS).map(move |sequence| {
-            let ticket =
-                super::super::transition::TicketId { incarnation: incarnation.clone(), sequence };
+            let ticket = TicketId { incarnation: incarnation.clone(), sequence };
             let (backend, key, held) = (Arc::clone(&backend), key.clone(), Arc::clone(&held));
             tokio::spawn(async move {
                 let limits = Limits { max_queue: 1000, ..differential::limits() };
@@ -238,8 +237,7 @@ async fn a_ticket_that_is_given_up_during_grace_leaves_its_row() {
     let backend = RowsBackend::new(&rows, limits);
     let key = CoordinationKey::decode("chat:suite:one").unwrap();
     let incarnation = IncarnationId::new("a#1").unwrap();
-    let ticket =
-        super::super::transition::TicketId { incarnation: incarnation.clone(), sequence: 1 };
+    let ticket = TicketId { incarnation: incarnation.clone(), sequence: 1 };
     let register = Operation::Register { incarnation, lease: Duration::from_secs(60) };
     backend.send(&register).await.unwrap();
     let reserve = Operation::Reserve { key: key.clone(), ticket: ticket.clone(), epoch: 0 };
@@ -248,6 +246,84 @@ async fn a_ticket_that_is_given_up_during_grace_leaves_its_row() {
     assert_eq!(backend.send(&release).await.unwrap(), Reply::Cancelled);
     assert_eq!(backend.send(&release).await.unwrap(), Reply::NotHolder);
     assert!(rows.0.turns.lock()[&key].state.queue.is_empty(), "it waits for ever");
+}
+
+/// A write that got stuck on its way.
+#[derive(Debug)]
+struct StuckWrite {
+    expected: u64,
+    next: u64,
+    state: StoredTurn,
+}
+
+/// Rows whose first write of a turn gets no answer, and arrives when the test says so.
+#[derive(Debug)]
+struct SlowRows {
+    rows: Rows,
+    stuck: Mutex<Option<StuckWrite>>,
+}
+
+#[async_trait]
+impl LedgerStore for SlowRows {
+    async fn read(&self, key: Option<&CoordinationKey>) -> Result<Snapshot, BackendError> {
+        self.rows.read(key).await
+    }
+
+    async fn write(&self, change: Change<'_>) -> Result<bool, BackendError> {
+        if let Some((_, write)) = &change.turn
+            && self.stuck.lock().is_none()
+        {
+            let Write { expected, next, state } = write.clone();
+            *self.stuck.lock() = Some(StuckWrite { expected, next, state: state.clone() });
+            return Err(BackendError::Unknown("no answer".into()));
+        }
+        self.rows.write(change).await
+    }
+}
+
+/// C4, C7: a reservation that arrives after its ticket was given up takes nothing, whatever the row
+/// was when it was decided. The key would be held, or waited for, by nobody.
+#[tokio::test]
+async fn a_write_that_arrives_after_its_release_takes_nothing() {
+    let limits = differential::limits();
+    let key = CoordinationKey::decode("chat:suite:one").unwrap();
+    let [own, other] = ["a#1", "b#1"].map(|name| IncarnationId::new(name).unwrap());
+    let ticket = TicketId { incarnation: own.clone(), sequence: 1 };
+    let before = TicketId { incarnation: other.clone(), sequence: 1 };
+    let until = ServerTime::from_micros(u64::MAX);
+    let free = StoredTurn { fence: 7, expires_at: until, ..StoredTurn::default() };
+    let rows_before = [
+        ("absent", None),
+        ("free", Some(free.clone())),
+        ("expired", Some(StoredTurn { expires_at: ServerTime::from_micros(1), ..free.clone() })),
+        ("busy", Some(StoredTurn { holder: Some(before), ..free })),
+    ];
+    for (name, state) in rows_before {
+        let rows = Rows::new();
+        let turns = state.map(|state| (key.clone(), Revised { revision: 1, state }));
+        rows.0.turns.lock().extend(turns);
+        let slow = SlowRows { rows: rows.clone(), stuck: Mutex::default() };
+        let ledger = StoredLedger::new(slow);
+        let lease = Duration::from_secs(60);
+        for incarnation in [own.clone(), other.clone()] {
+            let register = Operation::Register { incarnation, lease };
+            ledger.execute(&register, &limits).await.unwrap();
+        }
+        let reserve = Operation::Reserve { key: key.clone(), ticket: ticket.clone(), epoch: 0 };
+        let lost = ledger.execute(&reserve, &limits).await;
+        assert!(matches!(lost, Err(BackendError::Unknown(_))), "{name}: {lost:?}");
+        let release = Operation::Release { key: key.clone(), ticket: ticket.clone() };
+        let released = ledger.execute(&release, &limits).await.unwrap();
+        assert_eq!(released.reply, Reply::NotHolder, "{name}");
+
+        let late = ledger.store().stuck.lock().take().expect("it was written at once");
+        let write = Write { expected: late.expected, next: late.next, state: &late.state };
+        let change = Change { space: None, turn: Some((&key, write)) };
+        assert!(!rows.write(change).await.unwrap(), "{name}: it was written late");
+        let left = rows.0.turns.lock()[&key].state.clone();
+        let is_there = left.holder.as_ref() == Some(&ticket) || left.queue.contains(&ticket);
+        assert!(!is_there, "{name}: {left:?}");
+    }
 }
 
 /// A key that nobody works on leaves nothing in memory.
