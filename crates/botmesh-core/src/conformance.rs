@@ -33,13 +33,16 @@
 
 mod case;
 pub mod checkpoint;
+pub mod commit;
 pub mod coordinator;
 pub mod differential;
 pub mod document;
 pub mod fence;
+pub mod inbox;
 pub mod lock;
 mod macros;
 pub mod provider;
+pub mod recovery;
 mod samples;
 pub mod store;
 #[cfg(test)]

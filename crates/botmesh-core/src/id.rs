@@ -6,7 +6,7 @@ mod number;
 
 pub use chat_key::{ChatKey, UserKey};
 pub use name::{ConversationName, IncarnationId, LeaderName, MessageId, ProviderId, ReplicaId};
-pub use number::{Fence, Revision};
+pub use number::{Fence, Position, Revision};
 
 use thiserror::Error;
 

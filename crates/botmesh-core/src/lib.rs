@@ -29,8 +29,8 @@ pub use bot::{Bot, BuildError, RunningBot, enter};
 pub use error::BotError;
 pub use flow::{Doing, Flow, flow, flow_from, form};
 pub use id::{
-    ChatKey, ConversationName, Fence, IdError, IncarnationId, LeaderName, MessageId, ProviderId,
-    ReplicaId, Revision, UserKey,
+    ChatKey, ConversationName, Fence, IdError, IncarnationId, LeaderName, MessageId, Position,
+    ProviderId, ReplicaId, Revision, UserKey,
 };
 pub use matcher::{Matched, Matcher, button, command, event, pattern, predicate};
 pub use message::{Button, Content, Message, Outgoing, Reply};

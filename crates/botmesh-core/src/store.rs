@@ -1,4 +1,5 @@
-//! What a bot keeps: documents of chats and users, checkpoints of conversations, fenced locks.
+//! What a bot keeps: documents of chats and users, checkpoints of conversations, fenced locks, the
+//! journal of what came in.
 //!
 //! A store implements [`Store`] and says through its accessors what it can. All conditions are
 //! decided by the backend in one atomic step, and all times are told by the backend's clock: a
@@ -7,6 +8,7 @@
 mod checkpoint;
 mod document;
 mod error;
+mod inbox;
 mod lock;
 mod memory;
 
@@ -16,6 +18,10 @@ pub use checkpoint::{
 };
 pub use document::{Collection, Document, DocumentStore};
 pub use error::StoreError;
+pub use inbox::{
+    Admission, Begun, CheckpointChange, Commit, Committed, DeadLetter, InboxRecord, InboxStore,
+    NewRecord, Postponement, Retention,
+};
 pub use lock::{FencedLock, LockStore, LockToken};
 pub use memory::MemoryStore;
 
@@ -51,4 +57,7 @@ pub trait Store: DocumentStore + CheckpointStore + Debug + Send + Sync + 'static
 
     /// Locks with fences.
     fn locks(&self) -> Option<&dyn LockStore>;
+
+    /// The journal of inbound messages. Without it a bot can have no durability.
+    fn inbox(&self) -> Option<&dyn InboxStore>;
 }

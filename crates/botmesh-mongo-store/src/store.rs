@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use botmesh_core::id::Revision;
-use botmesh_core::store::{ConditionalCheckpointStore, LockStore, Store, StoreError, Swap};
+use botmesh_core::store::{
+    ConditionalCheckpointStore, InboxStore, LockStore, Store, StoreError, Swap,
+};
 use mongodb::Database;
 use mongodb::bson::{Bson, Document, doc};
 use mongodb::options::ReturnDocument;
@@ -338,5 +340,9 @@ impl Store for MongoStore {
 
     fn locks(&self) -> Option<&dyn LockStore> {
         Some(self)
+    }
+
+    fn inbox(&self) -> Option<&dyn InboxStore> {
+        None
     }
 }

@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 
 use async_trait::async_trait;
-use botmesh_core::store::{ConditionalCheckpointStore, LockStore, Store, StoreError};
+use botmesh_core::store::{ConditionalCheckpointStore, InboxStore, LockStore, Store, StoreError};
 use botmesh_sql::{Driver as _, SqlStore, forward_contracts};
 use sqlx::PgPool;
 
@@ -110,6 +110,10 @@ impl Store for PostgresStore {
 
     fn locks(&self) -> Option<&dyn LockStore> {
         self.sql.locks()
+    }
+
+    fn inbox(&self) -> Option<&dyn InboxStore> {
+        self.sql.inbox()
     }
 }
 

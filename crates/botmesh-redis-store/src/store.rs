@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use botmesh_core::store::{ConditionalCheckpointStore, LockStore, Store, StoreError};
+use botmesh_core::store::{ConditionalCheckpointStore, InboxStore, LockStore, Store, StoreError};
 use redis::{Cmd, Value};
 use tokio::time::Instant;
 
@@ -265,5 +265,9 @@ impl Store for RedisStore {
 
     fn locks(&self) -> Option<&dyn LockStore> {
         Some(self)
+    }
+
+    fn inbox(&self) -> Option<&dyn InboxStore> {
+        None
     }
 }

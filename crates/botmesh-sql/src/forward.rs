@@ -4,7 +4,9 @@
 macro_rules! forward_store {
     ($store:ty, $inner:ident) => {
         const _: () = {
-            use $crate::core::store::{ConditionalCheckpointStore, LockStore, Store, StoreError};
+            use $crate::core::store::{
+                ConditionalCheckpointStore, InboxStore, LockStore, Store, StoreError,
+            };
 
             #[$crate::async_trait]
             impl Store for $store {
@@ -30,6 +32,10 @@ macro_rules! forward_store {
 
                 fn locks(&self) -> Option<&dyn LockStore> {
                     self.$inner.locks()
+                }
+
+                fn inbox(&self) -> Option<&dyn InboxStore> {
+                    self.$inner.inbox()
                 }
             }
         };

@@ -1,7 +1,9 @@
 use std::sync::atomic::AtomicU64;
 
 use async_trait::async_trait;
-use botmesh_core::store::{ConditionalCheckpointStore, LockStore, Store, StoreError, Swap};
+use botmesh_core::store::{
+    ConditionalCheckpointStore, InboxStore, LockStore, Store, StoreError, Swap,
+};
 use botmesh_core::{Fence, Revision};
 
 use crate::driver::Driver;
@@ -156,5 +158,9 @@ impl<D: Driver> Store for SqlStore<D> {
 
     fn locks(&self) -> Option<&dyn LockStore> {
         Some(self)
+    }
+
+    fn inbox(&self) -> Option<&dyn InboxStore> {
+        None
     }
 }

@@ -92,6 +92,49 @@ macro_rules! __store_cases {
                 "B3: a lock that is renewed stays with its holder";
             threads lock locks_of_keys_that_look_alike_do_not_meet
                 "B4: locks of keys that differ are different locks";
+
+            threads inbox of_many_who_admit_a_message_exactly_one_is_told_that_it_is_new
+                "G1: of many who admit one message at once exactly one is told that it is new";
+            threads inbox messages_that_are_admitted_at_once_are_each_begun_once_in_order
+                "G1, G2: positions are distinct and records are begun in their order";
+            threads inbox a_message_is_known_in_every_state_and_only_in_its_chat
+                "G1: a message is known while it is pending, done or dead";
+            threads inbox messages_of_ids_and_chats_that_look_alike_do_not_meet
+                "B4: messages whose ids or chats differ are different messages";
+            threads inbox bodies_of_records_come_back_as_they_were
+                "B4, G11: what was admitted comes back whole";
+            threads inbox a_lower_fence_cannot_touch_a_record_that_a_higher_one_has_begun
+                "G3: a former holder of the turn can do nothing to a record";
+            threads inbox a_record_can_be_ended_without_being_begun
+                "G9: the first record of a chat need not be begun";
+            threads inbox a_full_chat_takes_no_more_and_says_how_many_wait
+                "G6: the pending records of a chat are bounded";
+            time inbox a_postponed_record_is_begun_again_when_it_is_due
+                "G5: a failed record is tried again when it is due";
+            time inbox a_claim_is_done_or_given_up_and_never_begun
+                "G8: a claim is done, or released so that a retry is new";
+
+            threads commit a_record_ends_together_with_its_checkpoint
+                "G3: a record ends together with the checkpoint that holds its effect";
+            threads commit a_record_does_not_end_without_its_checkpoint
+                "G3: a record whose checkpoint was refused stays pending";
+            threads commit a_checkpoint_is_not_written_without_its_record
+                "G3: a former holder writes no checkpoint either";
+
+            time recovery records_wait_when_their_lease_has_ended
+                "G2: a record is looked after by others when its lease has ended";
+            time recovery beginning_a_record_renews_its_lease
+                "G2: a record is leased while it is processed";
+            time recovery chats_that_wait_come_page_by_page
+                "G2: chats that wait come page by page";
+            threads recovery a_buried_record_is_listed_and_its_chat_goes_on
+                "G5: a dead letter is listed with its error, and its chat goes on";
+            time recovery a_revived_record_is_begun_again_at_its_place
+                "G5: a dead letter can be replayed";
+            time recovery what_has_ended_is_forgotten_after_its_time_and_nothing_else
+                "G6: what has ended is forgotten after its time";
+            threads recovery a_durable_inbox_keeps_everything_when_opened_again
+                "G7: what was admitted survives the end of the process";
         }
     };
     (@test [$fixture:expr] $($kind:ident $module:ident $case:ident $promise:literal;)*) => {

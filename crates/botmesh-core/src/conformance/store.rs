@@ -13,7 +13,8 @@ use super::CaseError;
 use super::case::{ABSENT, ensure, ensure_eq};
 use crate::id::{ChatKey, Fence, Revision};
 use crate::store::{
-    CheckpointWrite, Collection, ConditionalCheckpointStore, LockStore, Store, StoreError, Swap,
+    CheckpointWrite, Collection, ConditionalCheckpointStore, InboxStore, LockStore, Store,
+    StoreError, Swap,
 };
 
 /// Gives a suite the stores to try.
@@ -79,6 +80,10 @@ pub(super) fn conditional(store: &dyn Store) -> Result<&dyn ConditionalCheckpoin
 
 pub(super) fn locks(store: &dyn Store) -> Result<&dyn LockStore, CaseError> {
     store.locks().ok_or(CaseError::NotRun("no locks"))
+}
+
+pub(super) fn inbox(store: &dyn Store) -> Result<&dyn InboxStore, CaseError> {
+    store.inbox().ok_or(CaseError::NotRun("no inbox"))
 }
 
 /// A chat whose platform calls it `chat`.

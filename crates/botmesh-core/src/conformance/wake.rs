@@ -106,7 +106,7 @@ pub async fn chats_to_wake_come_the_earliest_first(
     store.set_checkpoint(&chat("never")?, body("text"), FENCE).await?;
     let no_more = chat("no more")?;
     let write = CheckpointWrite { wake_in: Some(Duration::ZERO), ..body("text") };
-    store.set_checkpoint(&no_more, write.clone(), FENCE).await?;
+    store.set_checkpoint(&no_more, write, FENCE).await?;
     store.set_checkpoint(&no_more, body("text"), FENCE).await?;
     let cleared = chat("cleared")?;
     store.set_checkpoint(&cleared, write, FENCE).await?;

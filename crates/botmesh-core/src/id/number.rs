@@ -43,3 +43,8 @@ number_id!(
     /// even after the row was deleted and made anew.
     Revision
 );
+number_id!(
+    /// The place of a record in its chat's inbox. Grows with each record and is never used again
+    /// for the same chat.
+    Position
+);

@@ -34,7 +34,7 @@ pub struct StoredCheckpoint {
 }
 
 /// A checkpoint to be written.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CheckpointWrite<'a> {
     /// Any UTF-8 text without NUL.
     pub body: &'a str,

@@ -2,6 +2,8 @@
 
 mod checkpoints;
 mod documents;
+mod inbox;
+mod journal;
 mod locks;
 mod sharded;
 #[cfg(test)]
@@ -15,11 +17,13 @@ use async_trait::async_trait;
 
 use self::checkpoints::Checkpoints;
 use self::documents::Documents;
+use self::inbox::Inbox;
 use self::locks::Locks;
 use self::sharded::Sharded;
 use super::{
     Adopted, CheckpointStore, CheckpointWrite, Collection, ConditionalCheckpointStore, Document,
-    DocumentStore, FencedLock, LockStore, LockToken, Store, StoreError, StoredCheckpoint, Swap,
+    DocumentStore, FencedLock, InboxStore, LockStore, LockToken, Store, StoreError,
+    StoredCheckpoint, Swap,
 };
 use crate::id::{ChatKey, Fence, Revision};
 use crate::time::Clock;
@@ -54,6 +58,7 @@ struct Data {
     documents: Sharded<Documents>,
     checkpoints: Sharded<Checkpoints>,
     locks: Sharded<Locks>,
+    inbox: Sharded<Inbox>,
 }
 
 /// A moment of the store's clock, in microseconds.
@@ -76,6 +81,7 @@ impl MemoryStore {
             documents: Sharded::default(),
             checkpoints: Sharded::default(),
             locks: Sharded::default(),
+            inbox: Sharded::default(),
         };
         Self { data: Arc::new(data), shared: false }
     }
@@ -129,6 +135,10 @@ impl Store for MemoryStore {
     }
 
     fn locks(&self) -> Option<&dyn LockStore> {
+        Some(self)
+    }
+
+    fn inbox(&self) -> Option<&dyn InboxStore> {
         Some(self)
     }
 }

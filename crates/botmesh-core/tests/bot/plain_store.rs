@@ -9,7 +9,7 @@ use botmesh_core::bot::Coordination;
 use botmesh_core::prelude::*;
 use botmesh_core::store::{
     CheckpointStore, CheckpointWrite, Collection, ConditionalCheckpointStore, Document,
-    DocumentStore, LockStore, MemoryStore, Store, StoreError, StoredCheckpoint, Swap,
+    DocumentStore, InboxStore, LockStore, MemoryStore, Store, StoreError, StoredCheckpoint, Swap,
 };
 use botmesh_core::testing::{MemoryCoordinationHub, MemoryCoordinator, TestProvider};
 use botmesh_core::{ChatKey, Fence, Revision, flow};
@@ -110,6 +110,10 @@ impl Store for PlainStore {
     }
 
     fn locks(&self) -> Option<&dyn LockStore> {
+        None
+    }
+
+    fn inbox(&self) -> Option<&dyn InboxStore> {
         None
     }
 }

@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use botmesh_core::id::{ChatKey, Fence, Revision};
 use botmesh_core::store::{
     Adopted, CheckpointStore, CheckpointWrite, Collection, ConditionalCheckpointStore, Document,
-    DocumentStore, LockStore, MemoryStore, Store, StoreError, StoredCheckpoint, Swap,
+    DocumentStore, InboxStore, LockStore, MemoryStore, Store, StoreError, StoredCheckpoint, Swap,
 };
 
 use crate::plan::Mutant;
@@ -101,6 +101,10 @@ impl Store for FaultyStore {
 
     fn locks(&self) -> Option<&dyn LockStore> {
         self.inner.locks()
+    }
+
+    fn inbox(&self) -> Option<&dyn InboxStore> {
+        self.inner.inbox()
     }
 }
 

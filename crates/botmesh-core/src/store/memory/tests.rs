@@ -1,7 +1,10 @@
 use std::time::Duration;
 
 use super::*;
-use crate::store::FENCE_MEMORY;
+use crate::id::MessageId;
+use crate::store::{
+    Admission, CheckpointChange, Commit, Committed, FENCE_MEMORY, NewRecord, Retention,
+};
 
 fn key(number: usize) -> ChatKey {
     ChatKey::decode(&format!("test:{number}")).unwrap()
@@ -37,6 +40,31 @@ async fn what_has_ended_leaves_no_memory_behind_after_later_writes() {
     let (checkpoints, locks) = kept(&store);
     assert_eq!(checkpoints, 0);
     assert!(locks <= 32, "{locks} locks of no time at all are still kept");
+}
+
+/// G6: what is done leaves no memory behind when it is forgotten, and nothing at all where there is
+/// no id to be known again.
+#[tokio::test(start_paused = true)]
+async fn ended_records_leave_no_memory_behind() {
+    let store = MemoryStore::new();
+    let lease = Duration::from_secs(15);
+    for number in 0..2_000 {
+        let (chat, id) = (key(number), MessageId::new(format!("{number}")).unwrap());
+        for message in [None, Some(&id)] {
+            let new = NewRecord { chat: &chat, message, body: Some("{}"), lease, most: 9 };
+            let admission = store.admit(new).await.unwrap();
+            let Admission::New { position, .. } = admission else { panic!("{admission:?}") };
+            let checkpoint = CheckpointChange::Nothing;
+            let commit = Commit { chat: &chat, position, fence: Fence::new(1), checkpoint };
+            assert_eq!(store.commit(commit).await.unwrap(), Committed::Applied(None));
+        }
+    }
+    let kept = || -> usize { store.data.inbox.iter().map(|shard| shard.lock().len()).sum() };
+    assert_eq!(kept(), 2_000);
+    tokio::time::advance(Duration::from_secs(61)).await;
+    let retention = Retention { done: Duration::from_secs(60), dead: Duration::MAX };
+    assert_eq!(store.forget(retention, 5_000).await.unwrap(), 2_000);
+    assert_eq!(kept(), 0);
 }
 
 #[tokio::test(start_paused = true)]

@@ -7,7 +7,8 @@ use crate::ChatKey;
 use crate::id::{Fence, Revision};
 use crate::store::{
     Adopted, CheckpointStore, CheckpointWrite, Collection, ConditionalCheckpointStore, Document,
-    DocumentStore, FencedLock, LockStore, LockToken, Store, StoreError, StoredCheckpoint, Swap,
+    DocumentStore, FencedLock, InboxStore, LockStore, LockToken, Store, StoreError,
+    StoredCheckpoint, Swap,
 };
 
 #[async_trait]
@@ -43,6 +44,10 @@ impl Store for Flawed {
 
     fn locks(&self) -> Option<&dyn LockStore> {
         Some(self)
+    }
+
+    fn inbox(&self) -> Option<&dyn InboxStore> {
+        None
     }
 }
 
