@@ -198,7 +198,8 @@ pub async fn a_lower_fence_cannot_touch_a_record_that_a_higher_one_has_begun(
     let position = admitted(inbox.admit(record(&key, &id)).await?)?;
     ensure_eq!(begun(inbox, &key, 6).await?.attempts, 1, "attempts");
     ensure_eq!(begun(inbox, &key, 7).await?.attempts, 2, "attempts");
-    ensure_eq!(inbox.begin(&key, low, MINUTE).await?, Begun::Refused, "beginning");
+    let refused = Begun::Refused(Fence::new(7));
+    ensure_eq!(inbox.begin(&key, low, MINUTE).await?, refused, "beginning");
     ensure!(!inbox.note_sends(&key, position, low, "x").await?, "noted by a former holder");
     let later = Postponement { attempts: 0, error: "e", sends: None, retry_in: MINUTE };
     ensure!(!inbox.postpone(&key, position, low, later).await?, "postponed by a former holder");

@@ -231,7 +231,8 @@ pub async fn a_durable_inbox_keeps_everything_when_opened_again(
     let store = space.open().await?;
     let inbox = inbox(&*store)?;
     ensure_eq!(inbox.admit(record(&key, &one)).await?, Admission::Known, "what was done");
-    ensure_eq!(inbox.begin(&key, Fence::new(6), MINUTE).await?, Begun::Refused, "a lower fence");
+    let lower = inbox.begin(&key, Fence::new(6), MINUTE).await?;
+    ensure_eq!(lower, Begun::Refused(Fence::new(7)), "a lower fence");
     let again = begun(inbox, &key, 8).await?;
     let found = (again.position, again.attempts, &*again.body);
     ensure_eq!(found, (pending, 2, "kept"), "what was pending");

@@ -49,8 +49,8 @@ pub enum Begun {
     NotYet(Duration),
     /// This one is to be processed.
     Record(InboxRecord),
-    /// A higher fence has begun it: the caller's turn is over. Nothing was changed.
-    Refused,
+    /// This higher fence has begun it: the caller's turn is over. Nothing was changed.
+    Refused(Fence),
 }
 
 /// A record that was begun.

@@ -95,8 +95,8 @@ impl Inbox {
         let has_more = pending.next().is_some();
         drop(pending);
         let Some(row) = self.rows.get_mut(&place) else { return Begun::Nothing };
-        if !row.admits(fence) {
-            return Begun::Refused;
+        if let Some(higher) = row.fence.filter(|begun| *begun > fence) {
+            return Begun::Refused(higher);
         }
         if row.due_at > now {
             return Begun::NotYet(Duration::from_micros(row.due_at - now));
