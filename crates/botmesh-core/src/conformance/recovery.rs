@@ -6,13 +6,19 @@ use super::case::{ensure, ensure_eq, eventually};
 use super::inbox::{MINUTE, admitted, begun, end, message, record};
 use super::store::{Space, chat, inbox};
 use super::{CaseError, StoreFixture};
-use crate::id::{ChatKey, Fence};
+use crate::id::{ChatKey, Fence, ProviderId};
 use crate::store::{
     Admission, Begun, Committed, DeadLetter, InboxStore, NewRecord, Postponement, Retention,
 };
 
 const SHORT: Duration = Duration::from_millis(300);
 const NEVER: Retention = Retention { done: Duration::MAX, dead: Duration::MAX };
+
+/// The provider of all chats of the suite.
+fn provider() -> Result<ProviderId, CaseError> {
+    let id = chat("any")?.provider().to_owned();
+    ProviderId::new(id).map_err(|error| CaseError::Violation(error.to_string()))
+}
 
 /// Lets time pass until somebody is told exactly these chats.
 async fn waits(
@@ -23,7 +29,7 @@ async fn waits(
 ) -> Result<(), CaseError> {
     let mut found = Vec::new();
     eventually(fixture, what, async || {
-        found.extend(inbox.take_waiting(MINUTE, 10).await?);
+        found.extend(inbox.take_waiting(&provider()?, MINUTE, 10).await?);
         found.sort();
         found.dedup();
         Ok(found.len() >= wanted.len())
@@ -41,14 +47,21 @@ pub async fn records_wait_when_their_lease_has_ended(
     let inbox = inbox(&*store)?;
     let (a, b, c) = (chat("a")?, chat("b")?, chat("c")?);
     let (one, two) = (message("1")?, message("2")?);
-    let short = |chat, id| NewRecord { lease: SHORT, ..record(chat, id) };
-    admitted(inbox.admit(short(&a, &one)).await?)?;
-    admitted(inbox.admit(short(&a, &two)).await?)?;
+    // Of other providers, one of which looks alike.
+    let others = ["suite2", "suit"].map(|id| ProviderId::new(id).map_err(|e| e.to_string()));
+    let [long, short] = others.map(|id| id.map_err(CaseError::Violation));
+    let (long, short) = (long?, short?);
+    let other = ChatKey::new(&long, "a").map_err(|e| CaseError::Violation(e.to_string()))?;
+    let soon = NewRecord { lease: Duration::from_millis(1), ..record(&other, &one) };
+    admitted(inbox.admit(soon).await?)?;
+    let brief = |chat, id| NewRecord { lease: SHORT, ..record(chat, id) };
+    admitted(inbox.admit(brief(&a, &one)).await?)?;
+    admitted(inbox.admit(brief(&a, &two)).await?)?;
     admitted(inbox.admit(record(&b, &one)).await?)?;
-    let claim = NewRecord { body: None, ..short(&c, &one) };
+    let claim = NewRecord { body: None, ..brief(&c, &one) };
     admitted(inbox.admit(claim).await?)?;
     waits(fixture, inbox, &[&a], "the lease of one chat ends").await?;
-    ensure_eq!(inbox.take_waiting(MINUTE, 10).await?, [], "leases that began anew");
+    ensure_eq!(inbox.take_waiting(&provider()?, MINUTE, 10).await?, [], "leases that began anew");
     let position = begun(inbox, &b, 1).await?.position;
     inbox.release(&b, position).await?;
     waits(fixture, inbox, &[&b], "a lease was given back").await?;
@@ -57,7 +70,10 @@ pub async fn records_wait_when_their_lease_has_ended(
     waits(fixture, inbox, &[&b], "a postponed record is due").await?;
     ensure_eq!(end(inbox, &b, position, 1).await?, Committed::Applied(None), "the end");
     inbox.release(&b, position).await?;
-    ensure_eq!(inbox.take_waiting(MINUTE, 10).await?, [], "after the end");
+    ensure_eq!(inbox.take_waiting(&provider()?, MINUTE, 10).await?, [], "after the end");
+    ensure_eq!(inbox.take_waiting(&short, MINUTE, 10).await?, [], "of a provider without chats");
+    let found = inbox.take_waiting(&long, MINUTE, 10).await?;
+    ensure_eq!(found, [other], "of another provider");
     Ok(())
 }
 
@@ -92,7 +108,7 @@ pub async fn chats_that_wait_come_page_by_page(
     }
     let mut found = Vec::new();
     eventually(fixture, "all chats are told", async || {
-        let page = inbox.take_waiting(MINUTE, 3).await?;
+        let page = inbox.take_waiting(&provider()?, MINUTE, 3).await?;
         ensure!(page.len() <= 3, "{} chats were told, 3 were asked for", page.len());
         found.extend(page);
         Ok(found.len() >= wanted.len())

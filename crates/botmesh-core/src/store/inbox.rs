@@ -3,7 +3,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 
 use super::{CheckpointWrite, StoreError};
-use crate::id::{ChatKey, Fence, MessageId, Position, Revision};
+use crate::id::{ChatKey, Fence, MessageId, Position, ProviderId, Revision};
 
 /// A message to be admitted.
 #[derive(Debug, Clone, Copy)]
@@ -237,14 +237,18 @@ pub trait InboxStore: Send + Sync {
     /// [`StoreError`].
     async fn release(&self, chat: &ChatKey, position: Position) -> Result<(), StoreError>;
 
-    /// The chats that have a pending record whose lease has ended, at most `limit` of them, the
-    /// longest ended first; those leases begin anew. Two callers may be told the same chat: that
-    /// costs a turn in which nothing is found.
+    /// The chats of a provider that have a pending record whose lease has ended, at most `limit`
+    /// of them, the longest ended first; those leases begin anew. Two callers may be told the same
+    /// chat: that costs a turn in which nothing is found.
     ///
     /// # Errors
     /// [`StoreError`].
-    async fn take_waiting(&self, lease: Duration, limit: usize)
-    -> Result<Vec<ChatKey>, StoreError>;
+    async fn take_waiting(
+        &self,
+        provider: &ProviderId,
+        lease: Duration,
+        limit: usize,
+    ) -> Result<Vec<ChatKey>, StoreError>;
 
     /// Dead letters in the order of chat and position, at most `limit` of them, from the one
     /// behind `after` on.

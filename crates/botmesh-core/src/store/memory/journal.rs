@@ -3,7 +3,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 
 use super::{ChatKey, Fence, MemoryStore, StoreError, after};
-use crate::id::Position;
+use crate::id::{Position, ProviderId};
 use crate::store::{
     Admission, Begun, Commit, Committed, DeadLetter, InboxStore, NewRecord, Postponement, Retention,
 };
@@ -75,6 +75,7 @@ impl InboxStore for MemoryStore {
 
     async fn take_waiting(
         &self,
+        provider: &ProviderId,
         lease: Duration,
         limit: usize,
     ) -> Result<Vec<ChatKey>, StoreError> {
@@ -86,7 +87,8 @@ impl InboxStore for MemoryStore {
         found.sort_unstable();
         let mut chats: Vec<ChatKey> = Vec::new();
         for (_, chat) in found {
-            if chats.len() < limit && !chats.contains(&chat) {
+            let is_meant = chat.provider() == provider.as_str() && !chats.contains(&chat);
+            if is_meant && chats.len() < limit {
                 chats.push(chat);
             }
         }
