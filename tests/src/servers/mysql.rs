@@ -10,26 +10,9 @@ use rustix::process::{Pid, Signal, kill_process};
 use sqlx::{Connection as _, MySqlConnection};
 use tokio::time::Instant;
 
-/// Makes the data and starts the server, as a user of its own where this runs as root. It says that it
-/// keeps what it confirmed, which is so as long as the machine goes on. A server removes what it
-/// finds in its directory for temporary files.
-const SCRIPT: &str = r#"set -eu
-as=
-mkdir -p "$1/temporary"
-if [ "$(id -u)" = 0 ]; then
-    chmod a+x "$1" "$1/.."
-    chown mysql "$1" "$1/temporary"
-    as=--user=mysql
-fi
-cd "$1"
-as="$as --tmpdir=$PWD/temporary"
-PATH=$PATH:/usr/sbin
-test -d data || mariadb-install-db --no-defaults $as --datadir="$PWD/data" --skip-test-db \
-    --auth-root-authentication-method=normal >log 2>&1
-exec mariadbd --no-defaults $as --datadir="$PWD/data" --socket="$PWD/socket" --pid-file="$PWD/pid" \
-    --port="$2" --bind-address=127.0.0.1 --skip-name-resolve --skip-log-bin --max-connections=300 \
-    --innodb-buffer-pool-size=32M --innodb-flush-method=nosync --init-file="$PWD/first.sql" >>log 2>&1
-"#;
+/// Makes the data and starts the server. It says that it keeps what it confirmed, which is so as long as
+/// the machine goes on.
+const SCRIPT: &str = include_str!("../../support/mariadb.sh");
 
 /// What is run at each start.
 const FOUND: &str = "CREATE DATABASE IF NOT EXISTS bots;
@@ -93,6 +76,7 @@ impl Mysql {
         std::fs::write(self.directory.join("first.sql"), format!("{FOUND}{forget}"))?;
         let mut command = Command::new("sh");
         command.args(["-c", SCRIPT, "sh"]).arg(&self.directory).arg(self.port.to_string());
+        command.arg("--max-connections=300");
         self.child = Some(command.stdin(Stdio::null()).spawn().context("there is no shell")?);
         let deadline = Instant::now() + PATIENCE;
         while self.connect().await.is_err() {

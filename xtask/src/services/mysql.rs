@@ -22,38 +22,9 @@ pub(super) const IMAGE: &str = "mysql:8.4";
 const PATIENCE: Duration = Duration::from_secs(60);
 const POLL: Duration = Duration::from_millis(50);
 
-/// With its port and its address. The servers do not run as root; the directories above are made
-/// passable for their user. Names of hosts are not looked up, so that the bot, which may come from
-/// anywhere, is not taken for the anonymous user of this host. Nobody takes the power away from a test,
-/// so the disk is not waited for.
-const START: &str = r#"set -eu
-as=
-if [ "$(id -u)" = 0 ]; then
-    as=--user=mysql
-    chmod a+x . .. ../..
-    chown mysql .
-fi
-PATH=$PATH:/usr/sbin:/usr/local/sbin
-first="$PWD/first.sql"
-chmod a+r "$first"
-# A server removes what it finds in its directory for temporary files when it starts.
-mkdir -p temporary
-test -z "$as" || chown mysql temporary
-as="$as --tmpdir=$PWD/temporary"
-if command -v mariadbd >/dev/null; then
-    server=mariadbd
-    more=
-    mariadb-install-db --no-defaults $as --datadir="$PWD/data" --skip-test-db \
-        --auth-root-authentication-method=normal
-else
-    server=mysqld
-    more=--mysqlx=OFF
-    mysqld --no-defaults $as --datadir="$PWD/data" --initialize-insecure
-fi
-exec $server --no-defaults $as $more --datadir="$PWD/data" --socket="$PWD/socket" --pid-file="$PWD/pid" \
-    --port="$1" --bind-address="$2" --skip-name-resolve --max-connections=500 --skip-log-bin \
-    --innodb-buffer-pool-size=64M --innodb-flush-method=nosync --init-file="$first"
-"#;
+/// The directory above the two whose passing the script sees to.
+const PASS: &str = "[ \"$(id -u)\" != 0 ] || chmod a+x ../..\n";
+const START: &str = include_str!("../../../tests/support/mariadb.sh");
 
 /// Run at each start, one statement a line.
 const FIRST: &str = "CREATE DATABASE IF NOT EXISTS bots;
@@ -63,7 +34,9 @@ GRANT ALL PRIVILEGES ON *.* TO bot@'%' WITH GRANT OPTION;
 
 pub(super) fn start(host: &Host, state: &mut State) -> Result<()> {
     let port = port::free(1)?[0];
-    let words = ["-c", START, "sh", &port.to_string(), host.bind()];
+    let (script, number) = (format!("{PASS}{START}"), port.to_string());
+    let address = format!("--bind-address={}", host.bind());
+    let words = ["-c", &script, "sh", ".", &number, &address, "--max-connections=500"];
     let server = Server {
         program: SHELL,
         port,

@@ -4,26 +4,8 @@ use std::time::{Duration, Instant};
 
 use sqlx::{Connection as _, Executor as _, MySqlConnection};
 
-/// Makes the data and starts the server, as a user of its own where this runs as root. It hands what
-/// it writes to the system, which survives the server, and does not wait for the disk.
-const SCRIPT: &str = r#"set -eu
-as=
-if [ "$(id -u)" = 0 ]; then
-    chmod a+x "$1"
-    as=--user=mysql
-    chown mysql "$1" "$1"/*.pem 2>/dev/null || chown mysql "$1"
-fi
-cd "$1"; port=$2; shift 2
-PATH=$PATH:/usr/sbin:/usr/local/sbin
-# A server removes what it finds in its directory for temporary files when it starts.
-mkdir -p temporary
-test -z "$as" || chown mysql temporary
-as="$as --tmpdir=$PWD/temporary"
-test -d data || mariadb-install-db --no-defaults $as --datadir="$PWD/data" --skip-test-db \
-    --auth-root-authentication-method=normal >log 2>&1
-exec mariadbd --no-defaults $as --datadir="$PWD/data" --socket="$PWD/socket" --pid-file="$PWD/pid" \
-    --port="$port" --bind-address=127.0.0.1 --innodb-buffer-pool-size=16M --skip-log-bin --skip-name-resolve --innodb-flush-method=nosync "$@" >>log 2>&1
-"#;
+/// Makes the data and starts the server.
+const SCRIPT: &str = include_str!("../../../../tests/support/mariadb.sh");
 
 /// A server of the test's own. It is killed when this is dropped.
 pub(crate) struct PrivateServer {
