@@ -298,6 +298,9 @@ pub async fn a_claim_is_done_or_given_up_and_never_begun(
     ensure_eq!(inbox.admit(claim(MINUTE)).await?, Admission::Known, "a claimed message");
     ensure_eq!(inbox.begin(&key, Fence::new(1), MINUTE).await?, Begun::Nothing, "beginning");
     ensure!(!inbox.bury(&key, first, Fence::new(1), "e").await?, "a claim was buried");
+    ensure!(!inbox.note_sends(&key, first, Fence::new(1), "e").await?, "sends of a claim");
+    let later = Postponement { attempts: 1, error: "e", sends: None, retry_in: Duration::ZERO };
+    ensure!(!inbox.postpone(&key, first, Fence::new(1), later).await?, "a claim was postponed");
     inbox.release(&key, first).await?;
     let second = admitted(inbox.admit(claim(SHORT)).await?)?;
     ensure!(second > first, "position {second} after {first}");

@@ -162,8 +162,8 @@ pub struct Retention {
 ///   `begin` is settled outside, by the turn of the chat; the fence refuses a caller whose turn is
 ///   over. A record's fence is that of the last `begin`, and none before.
 /// - A lease gives no right: it says how long others need not look after the record.
-/// - Of a record that is done the ids stay and the body goes. A claim is never begun, never
-///   waits, and is never a dead letter.
+/// - Of a record that is done the ids stay and the body goes. A claim can only be ended or
+///   released: it never waits, and is never a dead letter.
 #[async_trait]
 pub trait InboxStore: Send + Sync {
     /// Takes a message in, unless it is known. Cancelling leaves open whether it was taken.

@@ -148,7 +148,7 @@ impl Inbox {
     }
 
     pub(super) fn note_sends(&mut self, place: &Place, fence: Fence, sends: &str) -> bool {
-        let Some(row) = self.open(place, fence) else { return false };
+        let Some(row) = self.pending(place, fence) else { return false };
         row.sends = Some(sends.into());
         true
     }
@@ -160,7 +160,7 @@ impl Inbox {
         postponement: Postponement<'_>,
         now: Moment,
     ) -> bool {
-        let Some(row) = self.open(place, fence) else { return false };
+        let Some(row) = self.pending(place, fence) else { return false };
         let before = row.lease_ends;
         row.due_at = after(now, postponement.retry_in);
         row.lease_ends = row.due_at;
@@ -176,8 +176,7 @@ impl Inbox {
     }
 
     pub(super) fn bury(&mut self, place: &Place, fence: Fence, error: &str, now: Moment) -> bool {
-        let open = self.open(place, fence);
-        let Some(row) = open.filter(|row| row.state == State::Pending) else { return false };
+        let Some(row) = self.pending(place, fence) else { return false };
         row.error = Some(error.into());
         self.end(place, State::Dead, now);
         true
@@ -266,6 +265,11 @@ impl Inbox {
         let row = self.rows.get_mut(place)?;
         let is_open = matches!(row.state, State::Pending | State::Claimed) && row.admits(fence);
         is_open.then_some(row)
+    }
+
+    /// As [`open`](Self::open), but for claims.
+    fn pending(&mut self, place: &Place, fence: Fence) -> Option<&mut Row> {
+        self.open(place, fence).filter(|row| row.state == State::Pending)
     }
 
     fn end(&mut self, place: &Place, state: State, now: Moment) {
