@@ -1,6 +1,8 @@
 //! What users write: the definition of a bot, its checks, and the running bot.
 
 mod coordination;
+mod dead_letters;
+mod durability;
 mod health;
 #[cfg(feature = "scheduler")]
 mod jobs;
@@ -12,9 +14,12 @@ mod webhooks;
 #[cfg(any(test, feature = "testing"))]
 pub use crate::runtime::BrokenRule;
 pub use crate::runtime::{
-    Fallback, FallbackFunction, Handover, HandoverInfo, HandoverReason, ProviderSession, Role,
+    Fallback, FallbackFunction, Handover, HandoverInfo, HandoverReason, ProviderSession,
+    ReconcileFunction, Role, Uncertain, UncertainOutcome, UncertainSend,
 };
 pub use coordination::Coordination;
+pub use dead_letters::DeadLetter;
+pub use durability::Durability;
 pub use health::{Health, HealthStatus, ProviderHealth};
 pub use problem::{BuildError, Problem, Severity};
 pub use running::RunningBot;
@@ -62,6 +67,7 @@ pub struct Bot {
     router: Router,
     conversations: Vec<PendingConversation>,
     coordination: Option<Coordination>,
+    durability: Option<Durability>,
     #[cfg(feature = "scheduler")]
     jobs: jobs::PendingJobs,
     settings: Settings,
@@ -85,6 +91,7 @@ impl Bot {
             router: Router::default(),
             conversations: Vec::new(),
             coordination: None,
+            durability: None,
             #[cfg(feature = "scheduler")]
             jobs: jobs::PendingJobs::default(),
             settings: Settings::default(),
@@ -216,6 +223,12 @@ impl Bot {
         self
     }
 
+    /// Keeps what the bot accepts until it was processed, in the inbox of the store.
+    pub fn durability(mut self, durability: Durability) -> Self {
+        self.durability = Some(durability);
+        self
+    }
+
     /// How long a question without a timeout of its own waits; without it, for ever.
     pub const fn conversation_timeout(mut self, timeout: Duration) -> Self {
         self.settings.conversation_timeout = Some(timeout);
@@ -260,11 +273,21 @@ impl Bot {
     /// # Errors
     /// [`BuildError`] with everything that is wrong, if anything is.
     pub fn build(self) -> Result<BuiltBot, BuildError> {
-        let Self { providers, store, texts, router, conversations, coordination, settings, .. } =
-            self;
+        let Self {
+            providers,
+            store,
+            texts,
+            router,
+            conversations,
+            coordination,
+            durability,
+            settings,
+            ..
+        } = self;
         let mut problems = settings.problems();
         let limits = settings.flow_limits(coordination.as_ref());
         problems.extend(coordination.iter().flat_map(|it| it.problems(store.as_deref())));
+        problems.extend(durability.iter().flat_map(|it| it.problems(store.as_deref())));
         problems.extend(settings::provider_problems(&providers));
         problems.extend(settings::route_problems(&router, &providers));
         let mut definitions = Vec::new();
@@ -292,7 +315,8 @@ impl Bot {
             Coordinated::new(coordinator, settings)
         });
         let lanes = settings.limits();
-        let runtime = Runtime::new(sender, store, router, conversations, lanes, coordinated);
+        let runtime = Runtime::new(sender, store, router, conversations, lanes, coordinated)
+            .with_durability(durability.map(Durability::into_durable));
         #[cfg(feature = "scheduler")]
         let runtime = runtime.with_jobs(jobs);
         Ok(BuiltBot { runtime: Arc::new(runtime), warnings, settings })

@@ -1,35 +1,45 @@
 //! What runs a bot: the way of one message from a provider to its handler and back.
 //!
-//! Provider → ingress → lanes (one chat, one task) → turn → hooks, layers → conversation or router
-//! → sender → provider. Whatever acts checks the turn's guard first.
+//! Provider → ingress → (journal) → lanes (one chat, one task) → turn → (record) → hooks, layers →
+//! conversation or router → (outbox) → sender → provider. Whatever acts checks the turn's guard
+//! first. What is in brackets is there with durability.
 
 mod activity;
+mod attempts;
 mod broken_rule;
 mod context;
 mod continuing;
 mod conversing;
 mod coordination;
+mod durability;
 mod event;
 mod fences;
 mod flows;
 mod functions;
 mod handover;
 mod hashed;
+mod inbox_watch;
 mod ingress;
 #[cfg(feature = "scheduler")]
 mod jobs;
+mod journal;
 mod keeping;
 mod lanes;
 mod leading;
+mod open_record;
+mod outbox;
 mod place;
 mod profile;
 mod recent;
+mod records;
 mod restoring;
 mod router;
 mod scene;
 mod sender;
+mod sending;
 mod supervisor;
 mod timer;
+mod turn;
 mod wakes;
 mod writer;
 
@@ -40,10 +50,12 @@ pub use event::{Activity, ErrorEvent, Event};
 pub use handover::{Fallback, FallbackFunction, Handover, HandoverInfo, HandoverReason};
 #[cfg(feature = "scheduler")]
 pub use jobs::{JobContext, JobEvent, JobOutcome};
+pub use outbox::{ReconcileFunction, Uncertain, UncertainOutcome, UncertainSend};
 pub use router::Next;
 
 pub(crate) use conversing::{Conversations, ConversingSettings, Definition};
 pub(crate) use coordination::{Coordinated, CoordinationSettings};
+pub(crate) use durability::{DurabilitySettings, Durable};
 pub(crate) use event::Events;
 #[cfg(feature = "scheduler")]
 pub(crate) use jobs::{BoxJob, JobDefinition, Jobs};
@@ -75,6 +87,7 @@ pub(crate) struct Runtime {
     look: Notify,
     fences: fences::LocalFences,
     coordinated: Option<Coordinated>,
+    durable: Option<Durable>,
     #[cfg(feature = "scheduler")]
     jobs: Jobs,
 }
@@ -99,9 +112,16 @@ impl Runtime {
             look: Notify::new(),
             fences: fences::LocalFences::new(),
             coordinated,
+            durable: None,
             #[cfg(feature = "scheduler")]
             jobs: Jobs::default(),
         }
+    }
+
+    /// Keeps what comes in until it was processed.
+    pub(crate) fn with_durability(mut self, durable: Option<Durable>) -> Self {
+        self.durable = durable;
+        self
     }
 
     /// Gives it the jobs of the bot.

@@ -27,6 +27,10 @@ impl RunningBot {
         Self { runtime, supervisor: Some(supervisor), patience }
     }
 
+    pub(super) fn runtime_ref(&self) -> &Runtime {
+        &self.runtime
+    }
+
     #[cfg(any(test, feature = "testing"))]
     pub(crate) fn runtime(&self) -> Arc<Runtime> {
         Arc::clone(&self.runtime)

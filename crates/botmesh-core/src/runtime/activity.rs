@@ -9,7 +9,9 @@ use super::coordination::Coordinated;
 use super::event::Activity;
 use super::lanes::{Queued, Work};
 use super::place::Place;
+use super::records::LaneMemory;
 use super::router::{Action, Next};
+use super::turn::Turn;
 use super::{Context, Runtime};
 use crate::conversation::Panicked;
 use crate::coordination::{ChatTurn, CoordinationKey, CoordinatorEvent, LossReason, TurnGuard};
@@ -22,18 +24,27 @@ use crate::text::t;
 
 impl Runtime {
     /// Does one piece of work of a chat under a turn. Nothing that user code does gets beyond it.
-    pub(super) async fn process(self: &Arc<Self>, chat: &ChatKey, queued: Queued) {
+    pub(super) async fn process(
+        self: &Arc<Self>,
+        chat: &ChatKey,
+        queued: Queued,
+        memory: &mut LaneMemory,
+    ) {
         let Queued { work, place } = queued;
         match (&self.coordinated, place) {
             (Some(coordinated), Some(place))
                 if !(matches!(work, Work::Wake(_))
                     && coordinated.breaks(BrokenRule::WakesWithoutTurn)) =>
             {
-                Box::pin(self.process_coordinated(coordinated, chat, place, work)).await;
+                Box::pin(self.process_coordinated(coordinated, chat, place, work, memory)).await;
             }
             _ => {
                 let turn = ChatTurn::local(chat.clone(), self.fences.next());
-                self.work(&turn.guard(), work).await;
+                let (guard, is_record) = (turn.guard(), matches!(work, Work::Record(_)));
+                self.work(&guard, work, memory).await;
+                if is_record && guard.check().is_err() {
+                    self.lanes.drain(chat, self);
+                }
             }
         }
     }
@@ -46,11 +57,20 @@ impl Runtime {
         chat: &ChatKey,
         place: Place,
         work: Work,
+        memory: &mut LaneMemory,
     ) {
+        let (is_record, own) = match &work {
+            Work::Record(own) => (true, own.as_ref().map(|own| own.position)),
+            _ => (false, None),
+        };
         let turn = match self.acquire(coordinated, chat, place).await {
             Ok(turn) => turn,
             Err(error) => {
                 self.events.error(Some(chat), Activity::Turn, error);
+                // It stays in the inbox, and somebody looks after it.
+                if let Some(own) = own {
+                    self.release_claim(chat, own).await;
+                }
                 return;
             }
         };
@@ -58,7 +78,7 @@ impl Runtime {
         let guard = turn.guard();
         let lost = tokio::select! {
             biased;
-            () = self.work(&guard, work) => None,
+            () = self.work(&guard, work, memory) => None,
             // The work is dropped where it stands before the chat can be somebody else's.
             lost = guard.lost() => Some(lost.reason),
         };
@@ -71,6 +91,9 @@ impl Runtime {
                     cut.disarm(&self.timers);
                 }
                 self.wake_dropped(chat);
+                if is_record {
+                    self.lanes.drain(chat, self);
+                }
                 if reason == LossReason::Superseded || reason == LossReason::Settled {
                     let key = CoordinationKey::from(chat);
                     self.emit_coordination(CoordinatorEvent::LeaseLost { key, reason });
@@ -79,11 +102,16 @@ impl Runtime {
         }
     }
 
-    async fn work(self: &Arc<Self>, guard: &TurnGuard, work: Work) {
+    async fn work(self: &Arc<Self>, guard: &TurnGuard, work: Work, memory: &mut LaneMemory) {
+        let turn = Turn::new(guard.clone());
         let done = async {
             match work {
-                Work::Message(message) => self.handle(guard, message).await,
-                Work::Wake(wake) => Box::pin(self.wake(guard, &wake)).await,
+                Work::Message(message) => self.handle(&turn, message).await,
+                Work::Wake(wake) => Box::pin(self.wake(&turn, &wake)).await,
+                Work::Record(own) => {
+                    Box::pin(self.run_record(guard, own, memory)).await;
+                    Ok(())
+                }
             }
         };
         let (during, error) = match AssertUnwindSafe(done).catch_unwind().await {
@@ -94,9 +122,9 @@ impl Runtime {
         self.events.error(Some(guard.key()), during, error);
     }
 
-    async fn handle(
+    pub(super) async fn handle(
         self: &Arc<Self>,
-        guard: &TurnGuard,
+        turn: &Turn,
         message: Box<Message>,
     ) -> Result<(), (Activity, BotError)> {
         let mut message = message;
@@ -108,9 +136,9 @@ impl Runtime {
             }
         }
         let handled = if self.router.layers.is_empty() {
-            self.route(guard, message).await
+            self.route(turn, message).await
         } else {
-            let context = self.context(guard, message);
+            let context = self.context(turn, message);
             Box::pin(Next::first(Arc::clone(self)).run(context)).await
         };
         handled.map_err(|error| (Activity::Handler, error))
@@ -120,13 +148,13 @@ impl Runtime {
     /// the fallback.
     pub(super) async fn route(
         self: &Arc<Self>,
-        guard: &TurnGuard,
+        turn: &Turn,
         message: Box<Message>,
     ) -> Result<(), BotError> {
         let mut message = message;
         if self.conversations.any() {
             // Boxed, as are the other longer ways: a lane's task has room for the shortest one.
-            match Box::pin(self.continue_conversation(guard, message)).await? {
+            match Box::pin(self.continue_conversation(turn, message)).await? {
                 Claimed::Taken => return Ok(()),
                 Claimed::Free(free) => message = free,
             }
@@ -134,35 +162,33 @@ impl Runtime {
         match self.router.find(&message) {
             Some((Action::Handle(handler), matched)) => {
                 let handler = Arc::clone(handler);
-                self.run_handler(guard, message, matched, handler).await
+                self.run_handler(turn, message, matched, handler).await
             }
-            Some((Action::Enter(number), _)) => {
-                Box::pin(self.enter(guard, *number, &message)).await
-            }
-            None => Box::pin(self.unmatched(guard, message)).await,
+            Some((Action::Enter(number), _)) => Box::pin(self.enter(turn, *number, &message)).await,
+            None => Box::pin(self.unmatched(turn, message)).await,
         }
     }
 
     async fn run_handler(
         self: &Arc<Self>,
-        guard: &TurnGuard,
+        turn: &Turn,
         message: Box<Message>,
         matched: Matched,
         handler: super::BoxHandler,
     ) -> Result<(), BotError> {
-        let context = Context::new(Arc::clone(self), guard.clone(), message, matched);
+        let context = Context::new(Arc::clone(self), turn.clone(), message, matched);
         handler(context.clone()).await?;
-        self.enter_if_asked(guard, &context).await
+        self.enter_if_asked(turn, &context).await
     }
 
     /// A context for a message of which no route has read anything.
-    pub(super) fn context(self: &Arc<Self>, guard: &TurnGuard, message: Box<Message>) -> Context {
-        Context::new(Arc::clone(self), guard.clone(), message, Matched::default())
+    pub(super) fn context(self: &Arc<Self>, turn: &Turn, message: Box<Message>) -> Context {
+        Context::new(Arc::clone(self), turn.clone(), message, Matched::default())
     }
 
     async fn unmatched(
         self: &Arc<Self>,
-        guard: &TurnGuard,
+        turn: &Turn,
         message: Box<Message>,
     ) -> Result<(), BotError> {
         let text = match &message.content {
@@ -173,7 +199,7 @@ impl Runtime {
             Content::Event(_) | Content::Reaction(_) => return Ok(()),
             _ => {
                 if let Some(handler) = self.router.fallback.clone() {
-                    return self.run_handler(guard, message, Matched::default(), handler).await;
+                    return self.run_handler(turn, message, Matched::default(), handler).await;
                 }
                 // In a group the command may be meant for another bot.
                 let unknown = message.body().is_some_and(|text| text.starts_with('/'))
@@ -185,7 +211,7 @@ impl Runtime {
                 "core.command.unknown"
             }
         };
-        let context = self.context(guard, message);
+        let context = self.context(turn, message);
         context.reply(Reply::text(t(text))).await.map(drop)
     }
 }

@@ -8,6 +8,7 @@ use serde::de::DeserializeOwned;
 use super::Runtime;
 use super::profile;
 use super::sender::needs_language;
+use super::turn::Turn;
 use crate::coordination::TurnGuard;
 use crate::error::BotError;
 use crate::id::{ChatKey, MessageId};
@@ -28,7 +29,7 @@ pub struct Context {
 
 struct Inner {
     runtime: Arc<Runtime>,
-    guard: TurnGuard,
+    turn: Turn,
     message: Box<Message>,
     matched: Matched,
     language: Mutex<Option<Language>>,
@@ -38,13 +39,13 @@ struct Inner {
 impl Context {
     pub(crate) fn new(
         runtime: Arc<Runtime>,
-        guard: TurnGuard,
+        turn: Turn,
         message: Box<Message>,
         matched: Matched,
     ) -> Self {
         let language = Mutex::new(None);
         let enter = Mutex::new(None);
-        Self { inner: Arc::new(Inner { runtime, guard, message, matched, language, enter }) }
+        Self { inner: Arc::new(Inner { runtime, turn, message, matched, language, enter }) }
     }
 
     /// The message.
@@ -86,7 +87,12 @@ impl Context {
     /// The turn under which this context acts: its fence, and whether it still holds.
     #[must_use]
     pub fn turn(&self) -> &TurnGuard {
-        &self.inner.guard
+        &self.inner.turn
+    }
+
+    /// The turn with its record.
+    pub(super) fn whole_turn(&self) -> &Turn {
+        &self.inner.turn
     }
 
     /// What the platform of this chat can do.
@@ -105,7 +111,7 @@ impl Context {
 
     async fn send_reply(&self, reply: Reply) -> Result<Receipt, BotError> {
         let language = self.language_for(&reply).await?;
-        Ok(self.inner.runtime.sender.send(&self.inner.guard, reply, language.as_ref()).await?)
+        self.inner.runtime.send(&self.inner.turn, reply, language.as_ref()).await
     }
 
     /// Replaces what a message of ours says.
@@ -119,7 +125,7 @@ impl Context {
             .inner
             .runtime
             .sender
-            .edit(&self.inner.guard, message, reply, language.as_ref())
+            .edit(&self.inner.turn, message, reply, language.as_ref())
             .await?)
     }
 
@@ -128,7 +134,7 @@ impl Context {
     /// # Errors
     /// [`SendError`](crate::provider::SendError); `Unsupported` where messages cannot be deleted.
     pub async fn delete(&self, message: &MessageId) -> Result<(), BotError> {
-        Ok(self.inner.runtime.sender.delete(&self.inner.guard, message).await?)
+        Ok(self.inner.runtime.sender.delete(&self.inner.turn, message).await?)
     }
 
     /// Reacts to the message with an emoji.
@@ -139,7 +145,7 @@ impl Context {
         let Some(message) = &self.inner.message.id else {
             return Err(BotError::message("the platform gave the message no id to react to"));
         };
-        Ok(self.inner.runtime.sender.react(&self.inner.guard, message, Some(emoji)).await?)
+        Ok(self.inner.runtime.sender.react(&self.inner.turn, message, Some(emoji)).await?)
     }
 
     /// Opens a picture, a recording or a file that a user sent.
@@ -165,7 +171,7 @@ impl Context {
     /// # Errors
     /// [`SendError`](crate::provider::SendError).
     pub async fn typing(&self) -> Result<(), BotError> {
-        Ok(self.inner.runtime.sender.typing(&self.inner.guard).await?)
+        Ok(self.inner.runtime.sender.typing(&self.inner.turn).await?)
     }
 
     /// What is stored for the user who wrote, or the default. The same in every chat of the user.
@@ -186,7 +192,7 @@ impl Context {
         T: Serialize + DeserializeOwned + Default + Send,
     {
         let user = self.inner.message.user();
-        profile::update_user(self.inner.runtime.store(), &self.inner.guard, &user, change).await
+        profile::update_user(self.inner.runtime.store(), &self.inner.turn, &user, change).await
     }
 
     /// The language of the chat: the one that was set, else the message's own, else the bot's.
@@ -212,7 +218,7 @@ impl Context {
     /// [`StoreError`](crate::store::StoreError), [`LeaseLost`](crate::coordination::LeaseLost).
     pub async fn set_language(&self, language: &Language) -> Result<(), BotError> {
         let runtime = &self.inner.runtime;
-        profile::set_language(runtime.store(), &self.inner.guard, self.chat(), language).await?;
+        profile::set_language(runtime.store(), &self.inner.turn, self.chat(), language).await?;
         runtime.conversations.set_language(self.chat(), language);
         *self.inner.language.lock() = Some(language.clone());
         Ok(())
@@ -241,6 +247,6 @@ impl Context {
 
 impl fmt::Debug for Context {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Context").field("turn", &self.inner.guard).finish_non_exhaustive()
+        f.debug_struct("Context").field("turn", &self.inner.turn).finish_non_exhaustive()
     }
 }

@@ -12,7 +12,7 @@ use super::writer::Stored;
 use crate::conversation::{Conversation, Script};
 use crate::error::BotError;
 use crate::flow::{FlowDefinition, Persistence, Run};
-use crate::id::{ChatKey, ConversationName, Fence};
+use crate::id::{ChatKey, ConversationName, Fence, Revision};
 use crate::message::Message;
 use crate::question::{Question, WaitToken};
 use crate::text::{Language, Texts};
@@ -215,6 +215,14 @@ impl Conversations {
         }
     }
 
+    /// Notes the checkpoint that was stored at the end of a record.
+    pub(super) fn set_stored(&self, chat: &ChatKey, revision: Revision) {
+        let chat = self.hasher.chat(chat);
+        if let Some(active) = self.shard(&chat).lock().waiting.get_mut(&chat) {
+            active.unstage(Some(Stored::At(revision)));
+        }
+    }
+
     /// Puts the chat's conversation back, to wait.
     pub(super) fn park(&self, chat: &ChatKey, active: Box<Active>) {
         let chat = self.hasher.chat(chat);
@@ -256,6 +264,13 @@ impl Active {
         let arm = |after, reason| timers.arm(after, Wake { chat: chat.clone(), reason });
         self.deadline = deadline.map(|after| arm(after, WakeReason::Deadline { run, wait }));
         self.idle = idle.map(|after| arm(after, WakeReason::Idle { run, wait }));
+    }
+
+    /// What was staged of it has become `stored`.
+    pub(super) fn unstage(&mut self, stored: Option<Stored>) {
+        if self.stored == Some(Stored::Staged) {
+            self.stored = stored;
+        }
     }
 
     pub(super) fn disarm(&mut self, timers: &Timers) {

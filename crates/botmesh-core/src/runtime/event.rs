@@ -3,9 +3,10 @@ use std::sync::Arc;
 
 use tokio::sync::broadcast;
 
+use super::outbox::UncertainOutcome;
 use crate::coordination::CoordinatorEvent;
 use crate::error::BotError;
-use crate::id::{ChatKey, ConversationName, ProviderId};
+use crate::id::{ChatKey, ConversationName, Position, ProviderId};
 use crate::provider::ConnectionState;
 
 /// Something that whoever runs the bot may want to know.
@@ -29,6 +30,28 @@ pub enum Event {
         chat: ChatKey,
         /// Why.
         reason: String,
+    },
+    /// A message could not be processed in all its attempts, and its chat goes on without it (with
+    /// durability). [`RunningBot::dead_letters`](crate::RunningBot::dead_letters) lists it.
+    DeadLetter {
+        /// The chat.
+        chat: ChatKey,
+        /// Its place in the inbox of the chat.
+        position: Position,
+        /// How often it was tried.
+        attempts: u32,
+        /// What was being done the last time.
+        during: Activity,
+        /// What went wrong the last time.
+        error: Arc<BotError>,
+    },
+    /// It was not known whether the platform had taken a message of the bot, and what was done
+    /// about it (with durability).
+    Uncertain {
+        /// The chat.
+        chat: ChatKey,
+        /// What was done.
+        outcome: UncertainOutcome,
     },
     /// What became of an occurrence of a job (feature `scheduler`).
     #[cfg(feature = "scheduler")]
@@ -76,6 +99,8 @@ pub enum Activity {
     Ingress,
     /// Running a job, by its name.
     Job(Arc<str>),
+    /// Reading or writing the inbox.
+    Inbox,
 }
 
 impl fmt::Display for Activity {
@@ -90,6 +115,7 @@ impl fmt::Display for Activity {
             Self::Provider(id) => write!(f, "the provider {id}"),
             Self::Ingress => f.write_str("the ingress"),
             Self::Job(name) => write!(f, "the job {name}"),
+            Self::Inbox => f.write_str("the inbox"),
         }
     }
 }

@@ -4,8 +4,8 @@ use std::time::Duration;
 use super::Runtime;
 use super::conversing::{Active, Claimed, Definition, State};
 use super::scene::{Pause, Scene};
+use super::turn::Turn;
 use crate::conversation::Response;
-use crate::coordination::TurnGuard;
 use crate::error::BotError;
 use crate::flow::{Effect, End, FlowDefinition, Input, Outcome};
 use crate::message::Message;
@@ -28,7 +28,7 @@ impl Runtime {
     /// Moves a flow on by `input` until it waits again or ends.
     pub(super) async fn drive_flow(
         self: &Arc<Self>,
-        guard: &TurnGuard,
+        turn: &Turn,
         mut active: Box<Active>,
         input: Input,
     ) -> Claimed {
@@ -36,48 +36,48 @@ impl Runtime {
         let Definition::Flow { flow, .. } = self.conversations.definition(number) else {
             return Claimed::Taken;
         };
-        let moved = self.run_flow(guard, &**flow, &mut active, input);
-        let rest = match self.settled(guard, moved).await {
+        let moved = self.run_flow(turn, &**flow, &mut active, input);
+        let rest = match self.settled(turn, moved).await {
             None => {
                 active.disarm(&self.timers);
-                self.wake_dropped(guard.key());
+                self.wake_dropped(turn.key());
                 return Claimed::Taken;
             }
             Some(Ok(rest)) => rest,
             Some(Err(error)) => {
-                self.conversation_failed(guard, number, error);
+                self.conversation_failed(turn, number, error);
                 // What could not be written or sent leaves the run where its checkpoint is: it
                 // is read again with the next message, or at its moment. Without one it is over.
                 active.disarm(&self.timers);
-                self.wake_dropped(guard.key());
+                self.wake_dropped(turn.key());
                 return Claimed::Taken;
             }
         };
         let claimed = match rest {
             Rest::Ended(message) => {
                 active.disarm(&self.timers);
-                self.clear_ended(guard, &mut active).await;
+                self.clear_ended(turn, &mut active).await;
                 return message.map_or(Claimed::Taken, Claimed::Free);
             }
             Rest::Unmoved(message) => message.map_or(Claimed::Taken, Claimed::Free),
             Rest::Pauses(time) => {
-                active.begin_wait(&self.timers, guard.key(), Some(time), None);
+                active.begin_wait(&self.timers, turn.key(), Some(time), None);
                 Claimed::Taken
             }
             Rest::Waits { fresh, deadline, idle } => {
                 if fresh {
-                    active.begin_wait(&self.timers, guard.key(), deadline, idle);
+                    active.begin_wait(&self.timers, turn.key(), deadline, idle);
                 }
                 Claimed::Taken
             }
         };
-        self.conversations.park(guard.key(), active);
+        self.conversations.park(turn.key(), active);
         claimed
     }
 
     async fn run_flow(
         self: &Arc<Self>,
-        guard: &TurnGuard,
+        turn: &Turn,
         flow: &dyn FlowDefinition,
         active: &mut Active,
         input: Input,
@@ -85,8 +85,11 @@ impl Runtime {
         let Active { number, listener, state, stored, unasked, .. } = active;
         let State::Flow(flow_state) = state else { return Ok(Rest::Unmoved(None)) };
         let (run, script) = &mut **flow_state;
-        let scene = Scene { runtime: self, guard, listener };
-        let checkpointed = self.keeping(flow.persistence()).is_checkpointed();
+        let scene = Scene { runtime: self, turn, listener };
+        // A record that is cut off is processed again from where the store stands: nothing needs
+        // to be written before its end.
+        let is_kept_early =
+            turn.record().is_none() && self.keeping(flow.persistence()).is_checkpointed();
         if let Some((question, token)) = unasked.take() {
             scene.say(question.to_reply(&token)).await?;
         }
@@ -100,8 +103,8 @@ impl Runtime {
                     // Written before the question is asked, so that a crash in between cannot
                     // take the next message for the answer to the question before; and after it,
                     // so that a restart does not ask again.
-                    if checkpointed && wait.fresh && !effects.is_empty() {
-                        self.keep_run(guard, flow, run, true, deadline, stored).await?;
+                    if is_kept_early && wait.fresh && !effects.is_empty() {
+                        self.keep_run(turn, flow, run, true, deadline, stored).await?;
                     }
                     if let Err(error) = say_all(&scene, &mut effects).await {
                         let later = error.downcast_ref::<SendError>().is_some_and(may_pass);
@@ -109,24 +112,24 @@ impl Runtime {
                             return Err(error);
                         }
                         // The user has not seen the question: it is asked with the next message.
-                        self.conversation_failed(guard, *number, error);
+                        self.conversation_failed(turn, *number, error);
                         *unasked = Some((Arc::clone(&wait.question), wait.token));
                         return Ok(Rest::Waits { fresh: wait.fresh, deadline, idle: wait.idle });
                     }
                     if wait.fresh {
-                        self.keep_run(guard, flow, run, false, deadline, stored).await?;
+                        self.keep_run(turn, flow, run, false, deadline, stored).await?;
                     }
                     return Ok(Rest::Waits { fresh: wait.fresh, deadline, idle: wait.idle });
                 }
                 Outcome::ResumeAfter(time) => {
                     say_all(&scene, &mut effects).await?;
-                    self.keep_run(guard, flow, run, false, Some(time), stored).await?;
+                    self.keep_run(turn, flow, run, false, Some(time), stored).await?;
                     return Ok(Rest::Pauses(time));
                 }
                 Outcome::Sleep(time) => {
                     // What came before must not be lost with a step that takes its time.
-                    if checkpointed {
-                        self.keep_run(guard, flow, run, true, Some(time), stored).await?;
+                    if is_kept_early {
+                        self.keep_run(turn, flow, run, true, Some(time), stored).await?;
                     }
                     say_all(&scene, &mut effects).await?;
                     tokio::time::sleep(time).await;
@@ -136,7 +139,7 @@ impl Runtime {
                 Outcome::Finished(end) => {
                     say_all(&scene, &mut effects).await?;
                     if let End::Failed(error) = end {
-                        self.conversation_failed(guard, *number, error);
+                        self.conversation_failed(turn, *number, error);
                     }
                     return Ok(Rest::Ended(run.take_unread().map(Box::new)));
                 }
@@ -144,16 +147,16 @@ impl Runtime {
                 Outcome::Nothing => return Ok(Rest::Unmoved(None)),
                 Outcome::Script(started) => {
                     *script = Some(started);
-                    if checkpointed && !run.is_replaying() {
-                        self.keep_run(guard, flow, run, true, None, stored).await?;
+                    if is_kept_early && !run.is_replaying() {
+                        self.keep_run(turn, flow, run, true, None, stored).await?;
                     }
                     None
                 }
                 Outcome::Answer(answer) => {
                     // The step goes on for as long as it likes; should it be cut, the answer is
                     // there.
-                    if checkpointed && !run.is_replaying() {
-                        self.keep_run(guard, flow, run, false, None, stored).await?;
+                    if is_kept_early && !run.is_replaying() {
+                        self.keep_run(turn, flow, run, false, None, stored).await?;
                     }
                     Some(Response::Answered(Box::new(answer)))
                 }

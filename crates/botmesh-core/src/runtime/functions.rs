@@ -5,8 +5,8 @@ use super::Runtime;
 use super::conversing::{Active, Claimed, State, Waiting};
 use super::keeping::Keeping;
 use super::scene::{Listener, Pause, Scene};
+use super::turn::Turn;
 use crate::conversation::{ConversationEnded, Response};
-use crate::coordination::TurnGuard;
 use crate::error::BotError;
 use crate::flow::Persistence;
 use crate::message::{Message, Reply};
@@ -24,7 +24,7 @@ enum Paused {
 impl Runtime {
     pub(super) async fn answer_function(
         self: &Arc<Self>,
-        guard: &TurnGuard,
+        turn: &Turn,
         mut active: Box<Active>,
         message: Box<Message>,
     ) -> Claimed {
@@ -38,10 +38,10 @@ impl Runtime {
         } else {
             let Waiting::Answer { question, token, failures } = waiting else {
                 // It rests: the message is not for it.
-                self.conversations.park(guard.key(), active);
+                self.conversations.park(turn.key(), active);
                 return Claimed::Free(message);
             };
-            let scene = Scene { runtime: self, guard, listener: &active.listener };
+            let scene = Scene { runtime: self, turn, listener: &active.listener };
             let told = match question.read(*message, token, |text| scene.shown(text)) {
                 Reading::Answer(answer) => Ok(Response::Answered(Box::new(answer))),
                 Reading::Expired => Err(Reply::text(t("core.button.expired"))),
@@ -58,19 +58,19 @@ impl Runtime {
                 Ok(response) => response,
                 Err(reply) => {
                     if let Err(error) = scene.say(reply).await {
-                        self.conversation_failed(guard, active.number, error);
+                        self.conversation_failed(turn, active.number, error);
                     }
-                    self.conversations.park(guard.key(), active);
+                    self.conversations.park(turn.key(), active);
                     return Claimed::Taken;
                 }
             }
         };
         script.supply(response);
-        self.drive_function(guard, active).await;
+        self.drive_function(turn, active).await;
         Claimed::Taken
     }
 
-    pub(super) async fn wake_function(self: &Arc<Self>, guard: &TurnGuard, active: Box<Active>) {
+    pub(super) async fn wake_function(self: &Arc<Self>, turn: &Turn, active: Box<Active>) {
         match &active.state {
             State::Function(script, Waiting::Rest) => script.supply(Response::Done),
             State::Function(script, Waiting::Answer { .. }) => {
@@ -78,16 +78,12 @@ impl Runtime {
             }
             State::Flow(_) => {}
         }
-        self.drive_function(guard, active).await;
+        self.drive_function(turn, active).await;
     }
 
     /// Runs a function until it waits again or ends.
-    pub(super) async fn drive_function(
-        self: &Arc<Self>,
-        guard: &TurnGuard,
-        mut active: Box<Active>,
-    ) {
-        let paused = self.settled(guard, self.run_function(guard, &mut active)).await;
+    pub(super) async fn drive_function(self: &Arc<Self>, turn: &Turn, mut active: Box<Active>) {
+        let paused = self.settled(turn, self.run_function(turn, &mut active)).await;
         active.disarm(&self.timers);
         let number = active.number;
         let after = match paused {
@@ -95,26 +91,26 @@ impl Runtime {
             Some(Paused::Waits(after)) => after,
             Some(Paused::Ended(result)) => {
                 if let Err(error) = result {
-                    self.tell_ending(guard, number, &active.listener, error).await;
+                    self.tell_ending(turn, number, &active.listener, error).await;
                 }
-                self.clear_ended(guard, &mut active).await;
+                self.clear_ended(turn, &mut active).await;
                 return;
             }
         };
         if self.keeping(Persistence::Memory) == Keeping::Stub {
             let name = self.conversations.definition(number).name();
-            if let Err(error) = self.keep_stub(guard, name, after, &mut active.stored).await {
-                self.conversation_failed(guard, number, error);
+            if let Err(error) = self.keep_stub(turn, name, after, &mut active.stored).await {
+                self.conversation_failed(turn, number, error);
             }
         }
-        active.begin_wait(&self.timers, guard.key(), after, None);
-        self.conversations.park(guard.key(), active);
+        active.begin_wait(&self.timers, turn.key(), after, None);
+        self.conversations.park(turn.key(), active);
     }
 
-    async fn run_function(self: &Arc<Self>, guard: &TurnGuard, active: &mut Active) -> Paused {
+    async fn run_function(self: &Arc<Self>, turn: &Turn, active: &mut Active) -> Paused {
         let Active { run, wait, listener, state, .. } = active;
         let State::Function(script, waiting) = state else { return Paused::Ended(Ok(())) };
-        let scene = Scene { runtime: self, guard, listener };
+        let scene = Scene { runtime: self, turn, listener };
         let token = WaitToken::new(*run, *wait + 1);
         loop {
             match scene.drive(script, false).await {
@@ -144,7 +140,7 @@ impl Runtime {
     /// doing.
     async fn tell_ending(
         self: &Arc<Self>,
-        guard: &TurnGuard,
+        turn: &Turn,
         number: usize,
         listener: &Listener,
         error: BotError,
@@ -154,12 +150,12 @@ impl Runtime {
         } else if let Some(invalid) = error.downcast_ref::<Invalid>() {
             invalid.text().cloned().unwrap_or_else(|| t("core.answer.invalid").into())
         } else {
-            self.conversation_failed(guard, number, error);
+            self.conversation_failed(turn, number, error);
             return;
         };
-        let scene = Scene { runtime: self, guard, listener };
+        let scene = Scene { runtime: self, turn, listener };
         if let Err(error) = scene.say(text).await {
-            self.conversation_failed(guard, number, error);
+            self.conversation_failed(turn, number, error);
         }
     }
 }

@@ -7,6 +7,7 @@ use super::Runtime;
 use super::hashed::HashedChat;
 use super::lanes::{Queued, Refusal, Start};
 use super::place::{Place, Reserved};
+use super::records::LaneMemory;
 use crate::id::{ChatKey, ProviderId};
 use crate::message::Message;
 use crate::provider::{Accepted, DeliverError, Deliveries};
@@ -26,6 +27,9 @@ impl Deliveries for Ingress {
                 found: message.chat.provider().to_owned(),
             });
         }
+        if self.runtime.durable.is_some() {
+            return self.runtime.deliver_durably(message).await;
+        }
         let mut message = Box::new(message);
         loop {
             match self.runtime.lanes.admit(message, &self.runtime) {
@@ -43,9 +47,9 @@ impl Start for Arc<Runtime> {
     fn lane(&self, chat: HashedChat, first: Queued) -> AbortHandle {
         let runtime = Self::clone(self);
         tokio::spawn(async move {
-            let mut queued = first;
+            let (mut queued, mut memory) = (first, LaneMemory::default());
             loop {
-                runtime.process(chat.chat(), queued).await;
+                runtime.process(chat.chat(), queued, &mut memory).await;
                 match runtime.lanes.next(&chat) {
                     Some(next) => queued = next,
                     None => return,

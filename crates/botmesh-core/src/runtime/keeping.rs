@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use super::Runtime;
 use super::handover::MAX_ANSWER_BYTES;
+use super::turn::Turn;
 use super::writer::{Stored, Times};
-use crate::coordination::TurnGuard;
 use crate::error::BotError;
 use crate::flow::{FlowDefinition, Persistence, Run, SaveError};
 use crate::id::ConversationName;
@@ -65,7 +65,7 @@ impl Runtime {
     /// Writes where a run stands; `unasked`, as if its present question had not been asked yet.
     pub(super) async fn keep_run(
         &self,
-        guard: &TurnGuard,
+        turn: &Turn,
         flow: &dyn FlowDefinition,
         // Exclusive, for user states need not be `Sync`.
         run: &mut Run,
@@ -78,7 +78,7 @@ impl Runtime {
             Keeping::Ephemeral(ttl) => Some(ttl.max(wake_in.unwrap_or_default())),
             Keeping::Stub => {
                 let name = ConversationName::new(flow.name())?;
-                return self.keep_stub(guard, &name, wake_in, stored).await;
+                return self.keep_stub(turn, &name, wake_in, stored).await;
             }
             Keeping::Nothing => return Ok(()),
         };
@@ -91,29 +91,29 @@ impl Runtime {
             // What cannot be written cannot be forwarded: the fallback applies to it.
             Err(SaveError::State { .. }) if expires_in.is_some() => {
                 let name = ConversationName::new(flow.name())?;
-                return self.write_stub(guard, &name, wake_in, stored).await;
+                return self.write_stub(turn, &name, wake_in, stored).await;
             }
             saved => saved?,
         };
         let times = Times { wake_in, expires_in };
-        *stored = Some(self.save_checkpoint(guard, &body, times, *stored).await?);
+        *stored = Some(self.save_checkpoint(turn, &body, times, *stored).await?);
         Ok(())
     }
 
     /// Notes in the store that a conversation which cannot be handed over is under way: once.
     pub(super) async fn keep_stub(
         &self,
-        guard: &TurnGuard,
+        turn: &Turn,
         name: &ConversationName,
         wait: Option<Duration>,
         stored: &mut Option<Stored>,
     ) -> Result<(), BotError> {
-        if stored.is_some() { Ok(()) } else { self.write_stub(guard, name, wait, stored).await }
+        if stored.is_some() { Ok(()) } else { self.write_stub(turn, name, wait, stored).await }
     }
 
     async fn write_stub(
         &self,
-        guard: &TurnGuard,
+        turn: &Turn,
         name: &ConversationName,
         wait: Option<Duration>,
         stored: &mut Option<Stored>,
@@ -121,7 +121,7 @@ impl Runtime {
         let body = serde_json::to_string(&Stub { stub: name.clone() })?;
         let expires_in = Some(STUB.max(wait.unwrap_or_default()));
         let times = Times { wake_in: None, expires_in };
-        *stored = Some(self.save_checkpoint(guard, &body, times, *stored).await?);
+        *stored = Some(self.save_checkpoint(turn, &body, times, *stored).await?);
         Ok(())
     }
 }

@@ -9,8 +9,9 @@ use tokio::task::AbortHandle;
 use super::hashed::{ChatHasher, HashedChat, HashedMap, SHARDS};
 use super::place::{Place, Reserved};
 use super::recent::Recent;
+use super::records::Own;
 use super::timer::Wake;
-use crate::id::ChatKey;
+use crate::id::{ChatKey, MessageId};
 use crate::message::Message;
 use crate::provider::{Accepted, DeliverError};
 
@@ -27,6 +28,7 @@ pub(crate) struct Lanes {
     room: Notify,
     idle: Notify,
     closed: AtomicBool,
+    aborted: AtomicBool,
 }
 
 /// How much may wait.
@@ -56,6 +58,16 @@ pub(crate) enum Work {
     /// Boxed: it passes through many hands, of which each would copy it.
     Message(Box<Message>),
     Wake(Wake),
+    /// The first pending record of the chat, which may be the one that was admitted here.
+    Record(Option<Box<Own>>),
+}
+
+/// Whether a message may come in.
+pub(crate) enum Entrance {
+    /// There is room for it, which is the caller's now: it is to be pushed, or the room given back.
+    Open,
+    /// It was accepted before.
+    Known,
 }
 
 struct Shard {
@@ -70,9 +82,9 @@ struct Lane {
 }
 
 /// Why a message cannot be admitted just now.
-pub(crate) enum Refusal {
+pub(crate) enum Refusal<T> {
     /// There is no room in the whole bot; there will be.
-    NoRoom(Box<Message>),
+    NoRoom(T),
     Final(DeliverError),
 }
 
@@ -91,6 +103,7 @@ impl Lanes {
             room: Notify::new(),
             idle: Notify::new(),
             closed: AtomicBool::new(false),
+            aborted: AtomicBool::new(false),
         }
     }
 
@@ -99,7 +112,7 @@ impl Lanes {
         &self,
         message: Box<Message>,
         start: &impl Start,
-    ) -> Result<Accepted, Refusal> {
+    ) -> Result<Accepted, Refusal<Box<Message>>> {
         if self.closed.load(Ordering::Acquire) {
             return Err(Refusal::Final(DeliverError::Stopping));
         }
@@ -126,6 +139,68 @@ impl Lanes {
         }
         push(lane, Work::Message(message), start);
         Ok(Accepted::New)
+    }
+
+    /// Takes room for a message that has to be admitted elsewhere before it is pushed.
+    pub(crate) fn enter(
+        &self,
+        chat: &ChatKey,
+        id: Option<&MessageId>,
+    ) -> Result<Entrance, Refusal<()>> {
+        if self.closed.load(Ordering::Acquire) {
+            return Err(Refusal::Final(DeliverError::Stopping));
+        }
+        let chat = self.hasher.chat(chat);
+        let shard = self.shard(&chat).lock();
+        if id.is_some_and(|id| shard.recent.contains(self.hasher.message(&chat, id))) {
+            return Ok(Entrance::Known);
+        }
+        let waiting = shard.lanes.get(&chat).map_or(0, |lane| lane.queue.len());
+        if waiting >= self.limits.per_chat {
+            return Err(Refusal::Final(DeliverError::ChatFull { waiting }));
+        }
+        if self.take_room() { Ok(Entrance::Open) } else { Err(Refusal::NoRoom(())) }
+    }
+
+    /// Puts work behind what its chat has, in the room that [`enter`](Self::enter) gave.
+    pub(crate) fn push(
+        &self,
+        chat: &ChatKey,
+        id: Option<&MessageId>,
+        work: Work,
+        start: &impl Start,
+    ) {
+        let chat = self.hasher.chat(chat);
+        let mut shard = self.shard(&chat).lock();
+        // Those that had room before the bot began to stop are still processed.
+        if self.aborted.load(Ordering::Acquire) {
+            return;
+        }
+        if let Some(id) = id {
+            let seen = self.hasher.message(&chat, id);
+            shard.recent.insert(seen);
+        }
+        push(shard.lanes.entry(chat), work, start);
+    }
+
+    /// From now on a message with this id is known.
+    pub(crate) fn remember(&self, chat: &ChatKey, id: Option<&MessageId>) {
+        let Some(id) = id else { return };
+        let chat = self.hasher.chat(chat);
+        let seen = self.hasher.message(&chat, id);
+        self.shard(&chat).lock().recent.insert(seen);
+    }
+
+    /// Puts a look for records of the chat behind what it has. It has no limit: there are no more
+    /// than records.
+    pub(crate) fn drain(&self, chat: &ChatKey, start: &impl Start) {
+        if self.closed.load(Ordering::Acquire) {
+            return;
+        }
+        let chat = self.hasher.chat(chat);
+        let mut shard = self.shard(&chat).lock();
+        self.in_work.fetch_add(1, Ordering::AcqRel);
+        push(shard.lanes.entry(chat), Work::Record(None), start);
     }
 
     /// Puts a wake-up behind the messages of its chat. It has no limit: there is at most one for
@@ -209,6 +284,7 @@ impl Lanes {
     /// Ends all lanes where they stand; returns how many messages and wake-ups were lost.
     pub(crate) fn abort(&self) -> usize {
         self.close();
+        self.aborted.store(true, Ordering::Release);
         let drain = |shard: &Mutex<Shard>| shard.lock().lanes.drain().collect::<Vec<_>>();
         let mut lanes: Vec<_> = self.shards.iter().flat_map(drain).collect();
         // Not in the order of their hashes, which is another one in each process.
@@ -227,7 +303,7 @@ impl Lanes {
         self.in_work.fetch_update(Ordering::AcqRel, Ordering::Acquire, take).is_ok()
     }
 
-    fn give_room(&self) {
+    pub(crate) fn give_room(&self) {
         // After `abort` the count is zero already.
         let give = |taken: usize| taken.checked_sub(1);
         let Ok(before) = self.in_work.fetch_update(Ordering::SeqCst, Ordering::SeqCst, give) else {

@@ -83,6 +83,7 @@ impl Runtime {
         self.sender.stand_by(connection.provider.id(), false);
         // From now on this replica wakes the chats of the provider.
         self.look.notify_one();
+        self.look_for_records();
         let session =
             connection.session(connection.cancel.child_token()).leased(leadership.lease());
         let down = self.coordinated.as_ref().map_or(Duration::MAX, |it| it.settings.provider_down);

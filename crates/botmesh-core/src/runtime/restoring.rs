@@ -7,8 +7,9 @@ use super::event::Event;
 use super::handover::{Fallback, HandoverInfo, HandoverReason};
 use super::keeping::{Keeping, Stub};
 use super::scene::Listener;
+use super::turn::Turn;
 use super::writer::Stored;
-use crate::coordination::{CoordinatorEvent, HandoverOutcome, TurnGuard};
+use crate::coordination::{CoordinatorEvent, HandoverOutcome};
 use crate::error::BotError;
 use crate::flow::{Input, RestoreError, Run, SavedFlow};
 use crate::id::ConversationName;
@@ -53,17 +54,17 @@ impl Runtime {
     /// Reads the chat's conversation from the store, if it has one there.
     pub(super) async fn restore<L>(
         self: &Arc<Self>,
-        guard: &TurnGuard,
+        turn: &Turn,
         listener: impl FnOnce() -> L,
     ) -> Result<Found, BotError>
     where
         L: Future<Output = Result<Listener, BotError>>,
     {
-        let chat = guard.key();
+        let chat = turn.key();
         if !self.keeps_any() || self.conversations.is_known_absent(chat) {
             return Ok(Found::Nothing);
         }
-        let adopted = self.adopt_checkpoint(guard).await;
+        let adopted = self.adopt_checkpoint(turn).await;
         let Some((checkpoint, stored)) = adopted.inspect_err(|_| self.wake_dropped(chat))? else {
             self.conversations.note_absent(chat);
             return Ok(Found::Nothing);
@@ -75,7 +76,7 @@ impl Runtime {
                 return Ok(Found::Broken(info, stored));
             }
             Err(Broken { detail, .. }) => {
-                self.clear_checkpoint(guard, stored).await?;
+                self.clear_checkpoint(turn, stored).await?;
                 tracing::warn!(reason = detail, "a stored conversation was given up");
                 self.events.emit(Event::Unrestorable { chat: chat.clone(), reason: detail });
                 return Ok(Found::Nothing);
@@ -88,7 +89,7 @@ impl Runtime {
             active.stored = Some(stored);
         } else {
             // Another replica forwards this flow and this one does not: it goes on in memory.
-            self.clear_checkpoint(guard, stored).await?;
+            self.clear_checkpoint(turn, stored).await?;
         }
         let is_due = checkpoint.wake_in.is_some_and(|left| left.is_zero());
         let left = checkpoint.wake_in.filter(|left| !left.is_zero());
@@ -99,10 +100,10 @@ impl Runtime {
     }
 
     /// Reports that a conversation goes on here, where there are replicas.
-    pub(super) fn resumed(&self, guard: &TurnGuard, restored: &Restored) {
+    pub(super) fn resumed(&self, turn: &Turn, restored: &Restored) {
         if self.coordinated.is_some() {
             let name = self.conversations.definition(restored.active.number).name().clone();
-            self.handed_over(guard, name, HandoverOutcome::Resumed);
+            self.handed_over(turn, name, HandoverOutcome::Resumed);
         }
     }
 
@@ -144,52 +145,52 @@ impl Runtime {
     /// Does what is set for a conversation that cannot go on here.
     pub(super) async fn fall_back(
         self: &Arc<Self>,
-        guard: &TurnGuard,
+        turn: &Turn,
         info: HandoverInfo,
         stored: Stored,
         message: Box<Message>,
     ) -> Result<Claimed, BotError> {
-        self.clear_checkpoint(guard, stored).await?;
+        self.clear_checkpoint(turn, stored).await?;
         let name = info.name.clone();
         let number = self.conversations.number(name.as_str());
         let fallback = self.coordinated.as_ref().map(|it| it.settings.handover.fallback.clone());
         let outcome = match (fallback, number) {
             (Some(Fallback::Notify), _) => {
-                let context = self.context(guard, message);
+                let context = self.context(turn, message);
                 context.reply(self.interruption()).await?;
-                self.handed_over(guard, name, HandoverOutcome::Notified);
+                self.handed_over(turn, name, HandoverOutcome::Notified);
                 return Ok(Claimed::Taken);
             }
             (Some(Fallback::Restart), Some(number)) => {
-                self.handed_over(guard, name, HandoverOutcome::Restarted);
-                self.enter(guard, number, &message).await?;
+                self.handed_over(turn, name, HandoverOutcome::Restarted);
+                self.enter(turn, number, &message).await?;
                 return Ok(Claimed::Taken);
             }
             (Some(Fallback::Call(function)), _) => {
-                let context = self.context(guard, message.clone());
+                let context = self.context(turn, message.clone());
                 let consumed = function.decide(info, context.clone()).await?;
-                self.enter_if_asked(guard, &context).await?;
+                self.enter_if_asked(turn, &context).await?;
                 if consumed {
-                    self.handed_over(guard, name, HandoverOutcome::Handled);
+                    self.handed_over(turn, name, HandoverOutcome::Handled);
                     return Ok(Claimed::Taken);
                 }
                 HandoverOutcome::Dropped
             }
             _ => HandoverOutcome::Dropped,
         };
-        self.handed_over(guard, name, outcome);
+        self.handed_over(turn, name, outcome);
         Ok(Claimed::Free(message))
     }
 
     /// Gives up a conversation that cannot go on here, where nobody wrote.
     pub(super) async fn give_up(
         &self,
-        guard: &TurnGuard,
+        turn: &Turn,
         info: HandoverInfo,
         stored: Stored,
     ) -> Result<(), BotError> {
-        self.clear_checkpoint(guard, stored).await?;
-        self.handed_over(guard, info.name, HandoverOutcome::Dropped);
+        self.clear_checkpoint(turn, stored).await?;
+        self.handed_over(turn, info.name, HandoverOutcome::Dropped);
         Ok(())
     }
 
@@ -199,8 +200,8 @@ impl Runtime {
         own.unwrap_or_else(|| t("core.conversation.interrupted").into()).into()
     }
 
-    fn handed_over(&self, guard: &TurnGuard, name: ConversationName, outcome: HandoverOutcome) {
-        let key = guard.key().clone();
+    fn handed_over(&self, turn: &Turn, name: ConversationName, outcome: HandoverOutcome) {
+        let key = turn.key().clone();
         self.emit_coordination(CoordinatorEvent::Handover { key, name, outcome });
     }
 }

@@ -69,7 +69,7 @@ impl Next {
             Some(layer) => layer(context, Self { layer: self.layer + 1, ..self }).await,
             None => {
                 let message = Box::new(context.message().clone());
-                self.runtime.route(context.turn(), message).await
+                self.runtime.route(context.whole_turn(), message).await
             }
         }
     }

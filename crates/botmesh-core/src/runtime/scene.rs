@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use super::Runtime;
 use super::profile;
+use super::turn::Turn;
 use crate::conversation::{Next, Request, Response, Script, UserDocument};
-use crate::coordination::TurnGuard;
 use crate::error::BotError;
 use crate::id::{ChatKey, UserKey};
 use crate::message::{Message, Reply};
@@ -66,7 +66,7 @@ fn named_user(message: &Message) -> Option<UserKey> {
 /// A conversation's turn: where it acts while the turn lasts.
 pub(super) struct Scene<'a> {
     pub(super) runtime: &'a Arc<Runtime>,
-    pub(super) guard: &'a TurnGuard,
+    pub(super) turn: &'a Turn,
     pub(super) listener: &'a Listener,
 }
 
@@ -83,7 +83,7 @@ pub(super) enum Pause {
 impl Scene<'_> {
     pub(super) async fn say(&self, reply: impl Into<Reply>) -> Result<Receipt, BotError> {
         let language = Some(self.listener.language());
-        Ok(self.runtime.sender.send(self.guard, reply.into(), language).await?)
+        self.runtime.send(self.turn, reply.into(), language).await
     }
 
     /// A text as the user sees it.
@@ -110,7 +110,7 @@ impl Scene<'_> {
                     Ok(receipt) => Response::Sent(receipt),
                     Err(error) => Response::Failed(error),
                 },
-                Request::Typing => match self.runtime.sender.typing(self.guard).await {
+                Request::Typing => match self.runtime.sender.typing(self.turn).await {
                     Ok(()) => Response::Done,
                     Err(error) => Response::Failed(error.into()),
                 },
@@ -124,7 +124,7 @@ impl Scene<'_> {
     fn user(&self) -> Cow<'_, UserKey> {
         match &self.listener.user {
             Some(user) => Cow::Borrowed(user),
-            None => Cow::Owned(self.guard.key().default_user()),
+            None => Cow::Owned(self.turn.key().default_user()),
         }
     }
 
@@ -137,7 +137,7 @@ impl Scene<'_> {
     }
 
     async fn save_user(&self, UserDocument { body, expected }: UserDocument) -> Response {
-        if let Err(lost) = self.guard.check() {
+        if let Err(lost) = self.turn.check() {
             return Response::Failed(lost.into());
         }
         let user = self.user();

@@ -2,7 +2,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::broken_rule::BrokenRule;
-use crate::coordination::{LeaseLost, TurnGuard};
+use super::turn::Turn;
+use crate::coordination::LeaseLost;
 use crate::id::{ChatKey, MessageId, ProviderId};
 use crate::message::{Media, Outgoing, Reply};
 use crate::provider::{
@@ -10,7 +11,7 @@ use crate::provider::{
 };
 use crate::text::{Language, Text, Texts};
 
-/// The only place that sends: first the guard of the turn, then the provider.
+/// The only place that sends: first the turn of the turn, then the provider.
 #[derive(Debug)]
 pub(crate) struct Sender {
     providers: Vec<Arc<dyn Provider>>,
@@ -32,9 +33,9 @@ impl Sender {
         self
     }
 
-    fn check(&self, guard: &TurnGuard) -> Result<(), LeaseLost> {
+    fn check(&self, turn: &Turn) -> Result<(), LeaseLost> {
         let breaks = self.broken == Some(BrokenRule::SendsWithoutTurn);
-        if cfg!(any(test, feature = "testing")) && breaks { Ok(()) } else { guard.check() }
+        if cfg!(any(test, feature = "testing")) && breaks { Ok(()) } else { turn.check() }
     }
 
     /// Whether sends over the provider are left to the replica that leads it.
@@ -94,12 +95,29 @@ impl Sender {
     /// Sends under a turn.
     pub(crate) async fn send(
         &self,
-        guard: &TurnGuard,
+        turn: &Turn,
         reply: Reply,
         language: Option<&Language>,
     ) -> Result<Receipt, SendError> {
-        self.check(guard)?;
-        self.deliver(guard.key(), reply, language).await
+        self.send_with(turn, reply, language, &SendOptions::default()).await
+    }
+
+    /// As [`send`](Self::send), with what the platform is to know of the send.
+    pub(crate) async fn send_with(
+        &self,
+        turn: &Turn,
+        reply: Reply,
+        language: Option<&Language>,
+        options: &SendOptions,
+    ) -> Result<Receipt, SendError> {
+        self.check(turn)?;
+        self.deliver_with(turn.key(), reply, language, options).await
+    }
+
+    /// The words of a reply as the platform shows them.
+    pub(crate) fn shown(&self, reply: &Reply, language: Option<&Language>) -> String {
+        let language = language.unwrap_or_else(|| self.texts.default_language());
+        self.texts.resolve(reply.text.clone(), language).into_owned()
     }
 
     /// Sends outside any turn, as `RunningBot::send` does.
@@ -109,41 +127,47 @@ impl Sender {
         reply: Reply,
         language: Option<&Language>,
     ) -> Result<Receipt, SendError> {
+        self.deliver_with(chat, reply, language, &SendOptions::default()).await
+    }
+
+    async fn deliver_with(
+        &self,
+        chat: &ChatKey,
+        reply: Reply,
+        language: Option<&Language>,
+        options: &SendOptions,
+    ) -> Result<Receipt, SendError> {
         let provider = self.provider(chat)?;
         let outgoing = self.outgoing(reply, language, provider.capabilities());
-        Ok(provider.send(chat, &outgoing, &SendOptions::default()).await?)
+        Ok(provider.send(chat, &outgoing, options).await?)
     }
 
     pub(crate) async fn edit(
         &self,
-        guard: &TurnGuard,
+        turn: &Turn,
         message: &MessageId,
         reply: Reply,
         language: Option<&Language>,
     ) -> Result<(), SendError> {
-        self.check(guard)?;
-        let provider = self.provider(guard.key())?;
+        self.check(turn)?;
+        let provider = self.provider(turn.key())?;
         let outgoing = self.outgoing(reply, language, provider.capabilities());
-        Ok(provider.edit(guard.key(), message, &outgoing).await?)
+        Ok(provider.edit(turn.key(), message, &outgoing).await?)
     }
 
-    pub(crate) async fn delete(
-        &self,
-        guard: &TurnGuard,
-        message: &MessageId,
-    ) -> Result<(), SendError> {
-        self.check(guard)?;
-        Ok(self.provider(guard.key())?.delete(guard.key(), message).await?)
+    pub(crate) async fn delete(&self, turn: &Turn, message: &MessageId) -> Result<(), SendError> {
+        self.check(turn)?;
+        Ok(self.provider(turn.key())?.delete(turn.key(), message).await?)
     }
 
     pub(crate) async fn react(
         &self,
-        guard: &TurnGuard,
+        turn: &Turn,
         message: &MessageId,
         emoji: Option<&str>,
     ) -> Result<(), SendError> {
-        self.check(guard)?;
-        Ok(self.provider(guard.key())?.react(guard.key(), message, emoji).await?)
+        self.check(turn)?;
+        Ok(self.provider(turn.key())?.react(turn.key(), message, emoji).await?)
     }
 
     /// Opens what a user sent. It changes nothing, so it needs no turn.
@@ -156,13 +180,13 @@ impl Sender {
         Ok(self.providers[self.place(chat)?].download(media).await?)
     }
 
-    pub(crate) async fn typing(&self, guard: &TurnGuard) -> Result<(), SendError> {
-        self.check(guard)?;
-        let provider = self.provider(guard.key())?;
+    pub(crate) async fn typing(&self, turn: &Turn) -> Result<(), SendError> {
+        self.check(turn)?;
+        let provider = self.provider(turn.key())?;
         if !provider.capabilities().typing {
             return Ok(());
         }
-        Ok(provider.typing(guard.key()).await?)
+        Ok(provider.typing(turn.key()).await?)
     }
 
     fn outgoing(

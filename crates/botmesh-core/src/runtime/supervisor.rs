@@ -74,6 +74,13 @@ impl Supervisor {
         if runtime.keeps_any() {
             supervisor.background.spawn(Arc::clone(runtime).rearm_stored_wakes());
         }
+        if let Some((_, inbox)) = runtime.durable() {
+            for danger in inbox.dangers().await? {
+                tracing::warn!("{danger}");
+            }
+            supervisor.background.spawn(Arc::clone(runtime).look_after_records());
+            supervisor.background.spawn(Arc::clone(runtime).forget_records());
+        }
         let providers = runtime.sender.providers().to_vec();
         for provider in providers {
             supervisor.connect(provider);

@@ -3,6 +3,7 @@
 
 mod building;
 mod conversations;
+mod durability;
 mod flows;
 mod forwarding;
 mod handover;

@@ -1,0 +1,238 @@
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::FutureExt;
+
+use super::Runtime;
+use super::event::{Activity, Event};
+use super::open_record::OpenRecord;
+use super::outbox::Outbox;
+use super::turn::Turn;
+use super::writer::has_expired;
+use crate::conversation::Panicked;
+use crate::coordination::{LossReason, TurnGuard};
+use crate::error::BotError;
+use crate::id::Position;
+use crate::message::Message;
+use crate::provider::{ProviderError, SendError};
+use crate::store::{Commit, Committed, InboxRecord, Postponement, StoreError};
+
+/// How long the store is left alone after it has failed to end a record.
+const COMMIT_AGAIN: Duration = Duration::from_millis(200);
+const COMMIT_AGAIN_AT_MOST: Duration = Duration::from_secs(5);
+
+/// One attempt to process a record.
+pub(super) struct Attempt {
+    pub(super) position: Position,
+    pub(super) has_more: bool,
+    message: Box<Message>,
+    number: u32,
+    outbox: Outbox,
+}
+
+/// How an attempt has ended.
+pub(super) enum Ended {
+    /// The record is done, or a dead letter.
+    Done,
+    /// The record is to be begun again.
+    Again,
+    /// The turn is over, or somebody else has to see to the record.
+    Left,
+}
+
+impl Attempt {
+    /// The first attempt of a record that nobody has begun.
+    pub(super) fn first(position: Position, message: Box<Message>) -> Self {
+        let outbox = Outbox::new(None, 1, false);
+        Self { position, has_more: false, message, number: 1, outbox }
+    }
+
+    /// An attempt of a record that was begun for it.
+    pub(super) fn begun(record: InboxRecord, message: Box<Message>, was_open: bool) -> Self {
+        let InboxRecord { position, attempts, sends, has_more, .. } = record;
+        let outbox = Outbox::new(sends.as_deref(), attempts, was_open);
+        Self { position, has_more, message, number: attempts, outbox }
+    }
+}
+
+impl Runtime {
+    pub(super) async fn run_attempt(
+        self: &Arc<Self>,
+        guard: &TurnGuard,
+        attempt: Attempt,
+        tries: u32,
+    ) -> Ended {
+        let Attempt { position, message, number, outbox, .. } = attempt;
+        let record = Arc::new(OpenRecord::new(position, outbox));
+        let turn = Turn::of_record(guard.clone(), Arc::clone(&record));
+        let handled = AssertUnwindSafe(self.handle(&turn, message)).catch_unwind().await;
+        let handled = handled.unwrap_or_else(|payload| {
+            Err((Activity::Handler, BotError::from(Panicked::new(payload.as_ref()))))
+        });
+        let failure = handled.err().or_else(|| record.failure());
+        if guard.check().is_err() {
+            return Ended::Left;
+        }
+        match failure {
+            None => self.end_record(&turn, &record).await,
+            Some((during, error)) => {
+                self.forget_attempt(&turn, &record);
+                self.fail_record(guard, &record, number, tries, (during, error)).await
+            }
+        }
+    }
+
+    /// Stores the effect of a record together with its end.
+    async fn end_record(self: &Arc<Self>, turn: &Turn, record: &OpenRecord) -> Ended {
+        let Some((_, inbox)) = self.durable() else { return Ended::Left };
+        let chat = turn.key();
+        let mut staged = record.staged();
+        let (mut is_open, mut again) = (false, COMMIT_AGAIN);
+        while turn.check().is_ok() {
+            let fence = self.fences.to_write(turn.fence());
+            let checkpoint = staged.change();
+            let position = record.position();
+            match inbox.commit(Commit { chat, position, fence, checkpoint }).await {
+                Ok(Committed::Applied(revision)) => {
+                    if let Some(revision) = revision {
+                        self.conversations.set_stored(chat, revision);
+                    }
+                    if staged.removes() {
+                        self.conversations.note_absent(chat);
+                    }
+                    return Ended::Done;
+                }
+                Ok(Committed::Refused) => {
+                    let conditional = self.store.conditional_checkpoints();
+                    if let Some(store) = conditional.filter(|_| staged.may_have_expired())
+                        && matches!(has_expired(store, turn, fence).await, Ok(true))
+                    {
+                        staged = staged.without_row();
+                        continue;
+                    }
+                    // It was somebody else's, or is done by a commit whose answer was lost. What
+                    // is in memory may be neither's.
+                    self.forget_attempt(turn, record);
+                    let reason = if is_open { LossReason::Ended } else { LossReason::Superseded };
+                    turn.end(reason);
+                    return Ended::Left;
+                }
+                Err(error) => {
+                    if !is_open {
+                        self.events.error(Some(chat), Activity::Inbox, error);
+                    }
+                    is_open = true;
+                    tokio::time::sleep(again).await;
+                    again = (again * 2).min(COMMIT_AGAIN_AT_MOST);
+                }
+            }
+        }
+        Ended::Left
+    }
+
+    /// Sees to it that a record whose attempt has failed is tried again, or gives it up.
+    async fn fail_record(
+        self: &Arc<Self>,
+        guard: &TurnGuard,
+        record: &OpenRecord,
+        number: u32,
+        tries: u32,
+        (during, error): (Activity, BotError),
+    ) -> Ended {
+        let Some((durable, inbox)) = self.durable() else { return Ended::Left };
+        let (chat, position) = (guard.key(), record.position());
+        if let Some(SendError::NotLeader(_)) = error.downcast_ref::<SendError>() {
+            // The replica that is connected finds it in the inbox.
+            self.events.error(Some(chat), during, error);
+            self.release_claim(chat, position).await;
+            return Ended::Left;
+        }
+        let passes = may_pass(&error);
+        if !passes && number >= durable.settings.attempts {
+            let buried = self.bury(guard, position, number, during, error).await;
+            return if buried { Ended::Done } else { Ended::Left };
+        }
+        // What passes by itself is no fault of the record.
+        let (attempts, failed) = if passes { (number - 1, tries + 1) } else { (number, number) };
+        let text = error.to_string();
+        self.events.error(Some(chat), during, error);
+        let sends = record.outbox().complete(attempts).await;
+        let postponement = Postponement {
+            attempts,
+            error: &text,
+            sends: Some(&sends),
+            retry_in: durable.retry_in(failed),
+        };
+        let fence = self.fences.to_write(guard.fence());
+        match inbox.postpone(chat, position, fence, postponement).await {
+            Ok(true) => Ended::Again,
+            Ok(false) => {
+                guard.end(LossReason::Superseded);
+                Ended::Left
+            }
+            Err(error) => {
+                self.events.error(Some(chat), Activity::Inbox, error);
+                Ended::Left
+            }
+        }
+    }
+
+    /// Makes a dead letter of a record; false when that is not for this turn to do, or failed.
+    pub(super) async fn bury(
+        &self,
+        guard: &TurnGuard,
+        position: Position,
+        attempts: u32,
+        during: Activity,
+        error: BotError,
+    ) -> bool {
+        let Some((_, inbox)) = self.durable() else { return false };
+        let chat = guard.key();
+        let fence = self.fences.to_write(guard.fence());
+        match inbox.bury(chat, position, fence, &error.to_string()).await {
+            Ok(true) => {
+                tracing::error!(%position, attempts, %error, "a message was given up");
+                let error = Arc::new(error);
+                let chat = chat.clone();
+                self.events.emit(Event::DeadLetter { chat, position, attempts, during, error });
+                true
+            }
+            Ok(false) => {
+                guard.end(LossReason::Superseded);
+                false
+            }
+            Err(failure) => {
+                self.events.error(Some(chat), during, error);
+                self.events.error(Some(chat), Activity::Inbox, failure);
+                false
+            }
+        }
+    }
+
+    /// What an attempt that stored nothing has left in memory is put aside: the next one begins
+    /// where the store stands.
+    fn forget_attempt(&self, turn: &Turn, record: &OpenRecord) {
+        let chat = turn.key();
+        self.conversations.note_present(chat);
+        if let Some(mut active) = self.conversations.take(chat) {
+            if self.keeping_of(active.number).is_checkpointed() {
+                active.disarm(&self.timers);
+                self.wake_dropped(chat);
+            } else {
+                active.unstage(record.stored_before());
+                self.conversations.park(chat, active);
+            }
+        }
+    }
+}
+
+/// Whether what failed so may succeed later without anybody's help.
+fn may_pass(error: &BotError) -> bool {
+    error.chain().any(|error| {
+        let send = error.downcast_ref::<SendError>();
+        send.is_some_and(|it| matches!(it, SendError::Provider(it) if it.is_transient()))
+            || error.downcast_ref::<ProviderError>().is_some_and(ProviderError::is_transient)
+            || error.downcast_ref::<StoreError>().is_some_and(StoreError::is_transient)
+    })
+}
