@@ -3,9 +3,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use botmesh_sql::{
-    Answer, Dialect, Driver, DriverError, Fault, Row, Statement, Transaction, Value,
-};
+use botmesh_sql::{Dialect, Driver, DriverError, Fault, Row, Statement, Transaction, Value};
 use tokio::time::Instant;
 
 use crate::connections::{Connections, Lent};
@@ -51,12 +49,8 @@ impl MysqlDriver {
     }
 
     /// Refuses values that the server would answer by ending the connection.
-    fn check_size(&self, values: &[Value]) -> Result<(), DriverError> {
-        let lengths = values.iter().map(|value| match value {
-            Value::Text(text) => text.len(),
-            _ => 0,
-        });
-        let size = lengths.sum::<usize>() + BESIDE_TEXTS;
+    fn check_size(&self, statement: &Statement, values: &[Value]) -> Result<(), DriverError> {
+        let size = protocol::size(statement, values) + BESIDE_TEXTS;
         let largest = self.largest_request.load(Ordering::Relaxed);
         if size <= largest {
             return Ok(());
@@ -134,7 +128,7 @@ impl MysqlDriver {
         let running = protocol::run(connection, statement, values);
         let ran = tokio::time::timeout(limit, running).await;
         // One whose transaction failed half-way may still be in it.
-        let is_in_transaction = matches!(statement.answer(), Answer::Then(_));
+        let is_in_transaction = !statement.before().is_empty();
         self.judge(lent, ran, limit, is_in_transaction)
     }
 
@@ -209,7 +203,7 @@ impl Driver for MysqlDriver {
         statement: &Statement,
         values: Vec<Value>,
     ) -> Result<Vec<Row>, DriverError> {
-        self.check_size(&values)?;
+        self.check_size(statement, &values)?;
         self.insist(Repeat::IfNotExecuted, statement, &values).await.map_err(Failure::into_error)
     }
 

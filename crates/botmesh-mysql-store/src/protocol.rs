@@ -14,35 +14,56 @@ use sqlx::{
 };
 
 /// Runs one statement: prepared once on each connection, then sent by its number with its values.
-/// One that is followed by another, in one transaction, is sent as a text with the values in it, so
-/// that it costs one round trip too.
+/// One that follows others, in one transaction, is sent with them as a text with the values in it,
+/// so that it costs one round trip too.
 pub(crate) async fn run(
     connection: &mut MySqlConnection,
     statement: &Statement,
     values: &[Value],
 ) -> Result<Vec<Row>, sqlx::Error> {
-    match statement.answer() {
-        Answer::Then(then) => {
-            let mut text = "START TRANSACTION; ".to_owned();
-            write_with_values(&mut text, statement, values);
-            text.push_str("; ");
-            write_with_values(&mut text, then, values);
-            text.push_str("; COMMIT");
-            let rows = connection.fetch_all(sqlx::raw_sql(AssertSqlSafe(text))).await?;
-            rows.iter().map(read).collect()
-        }
-        answer => {
-            let query = prepared(statement, values)?;
-            if *answer == Answer::InsertId {
-                let told = query.execute(connection).await?.last_insert_id();
-                let told = i64::try_from(told).map_err(|error| decode_error(error.into()))?;
-                let row = (told > 0).then(|| Row::new(vec![Value::Integer(told)]));
-                return Ok(Vec::from_iter(row));
-            }
-            let rows = query.fetch_all(connection).await?;
-            rows.iter().map(read).collect()
-        }
+    if !statement.before().is_empty() {
+        let text = transaction(statement, values);
+        let rows = connection.fetch_all(sqlx::raw_sql(AssertSqlSafe(text))).await?;
+        return rows.iter().map(read).collect();
     }
+    let query = prepared(statement, values)?;
+    if *statement.answer() == Answer::InsertId {
+        let told = query.execute(connection).await?.last_insert_id();
+        let told = i64::try_from(told).map_err(|error| decode_error(error.into()))?;
+        let row = (told > 0).then(|| Row::new(vec![Value::Integer(told)]));
+        return Ok(Vec::from_iter(row));
+    }
+    let rows = query.fetch_all(connection).await?;
+    rows.iter().map(read).collect()
+}
+
+/// A statement and those before it. Each sees what others have committed before it began, so that
+/// one that waited for a lock is followed by one that sees what was done under it; whatever the
+/// default is on connections that are not ours.
+fn transaction(statement: &Statement, values: &[Value]) -> String {
+    let mut text = "SET TRANSACTION ISOLATION LEVEL READ COMMITTED; START TRANSACTION; ".to_owned();
+    for statement in statement.before().iter().chain([statement]) {
+        write_with_values(&mut text, statement, values);
+        text.push_str("; ");
+    }
+    text.push_str("COMMIT");
+    text
+}
+
+/// How many bytes a request has for the texts among these values.
+pub(crate) fn size(statement: &Statement, values: &[Value]) -> usize {
+    let size = |statement: &Statement, factor: usize| {
+        let lengths = statement.in_places(values).map(|value| match value {
+            Value::Text(text) => text.len() * factor,
+            _ => 0,
+        });
+        lengths.sum::<usize>()
+    };
+    if statement.before().is_empty() {
+        return size(statement, 1);
+    }
+    // In hexadecimal digits.
+    statement.before().iter().chain([statement]).map(|statement| size(statement, 2)).sum()
 }
 
 /// What one statement of several has told.

@@ -29,7 +29,7 @@ pub(crate) struct Statements {
 }
 
 /// The values of a write: chat, fence, body, time to wake, time to expire.
-const SET: Upsert = Upsert {
+const SET: Upsert<'_> = Upsert {
     table: "checkpoints",
     key: &["chat"],
     insert: &[
@@ -40,6 +40,7 @@ const SET: Upsert = Upsert {
         ("wake_at", "{now} + {4}"),
         ("ends_at", "{now} + {5}"),
     ],
+    from: None,
     only_if: None,
     change: &[
         ("revision", NEXT),
@@ -51,9 +52,10 @@ const SET: Upsert = Upsert {
     tells: Tells::Number("revision"),
 };
 
-const CREATE: Upsert = Upsert { only_if: Some("NOT {live} AND {t}fence <= {new fence}"), ..SET };
+pub(crate) const CREATE: Upsert<'_> =
+    Upsert { only_if: Some("NOT {live} AND {t}fence <= {new fence}"), ..SET };
 
-const REPLACE: Update = Update {
+pub(crate) const REPLACE: Update<'_> = Update {
     table: "checkpoints",
     change: &[
         ("revision", NEXT),
@@ -66,14 +68,14 @@ const REPLACE: Update = Update {
     tells: Tells::Number("revision"),
 };
 
-const CLEAR: Update = Update {
+const CLEAR: Update<'_> = Update {
     table: "checkpoints",
     change: &[("revision", NEXT), ("body", "NULL"), ("wake_at", "NULL"), ("ends_at", "{now}")],
     only_if: "chat = {1} AND {live}",
     tells: Tells::Number("revision"),
 };
 
-const CLEAR_IF: Update = Update {
+pub(crate) const CLEAR_IF: Update<'_> = Update {
     change: &[
         ("revision", NEXT),
         ("fence", "{2}"),
@@ -86,10 +88,11 @@ const CLEAR_IF: Update = Update {
 };
 
 /// Whether the row lives is asked last of the columns that decide it.
-const ADOPT: Upsert = Upsert {
+const ADOPT: Upsert<'_> = Upsert {
     table: "checkpoints",
     key: &["chat"],
     insert: &[("chat", "{1}"), ("revision", "{fresh}"), ("fence", "{2}"), ("ends_at", "{now}")],
+    from: None,
     only_if: None,
     change: &[
         ("prior_fence", "{t}fence"),
@@ -128,7 +131,7 @@ impl Statements {
 }
 
 impl<D: Driver> SqlStore<D> {
-    fn write_values(
+    pub(crate) fn write_values(
         &self,
         key: &ChatKey,
         write: CheckpointWrite<'_>,

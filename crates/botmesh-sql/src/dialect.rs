@@ -1,3 +1,5 @@
+#[cfg(feature = "durability")]
+use crate::inbox;
 use crate::prefix::TablePrefix;
 use crate::schema::{self, Part};
 use crate::statement::{Rendering, Statement};
@@ -10,7 +12,9 @@ use crate::statement::{Rendering, Statement};
 /// name of a column, `{t}` says that its value in the row `t` is meant that is there already, and
 /// `{new body}` is the value that an insertion has for `body`. The other words abbreviate:
 /// `{live}` (a checkpoint `t` that is there and has not expired), `{fresh}` (the number of a new
-/// row), `{floor}` (the number that all swept rows are below).
+/// row), `{floor}` (the number that all swept rows are below). In a statement that follows others,
+/// `{changed}` is how many rows the one before it has changed, `{applied}` whether that was an
+/// upsert or update that did what it was to do, and `{begun}` as in `inbox/begin.rs`.
 ///
 /// Writes that tell something of the row that they wrote are not written as templates, for there
 /// the grammars differ too much: see `Upsert` and `Update`.
@@ -28,6 +32,16 @@ pub struct Dialect {
     /// Whether the grammar is that of PostgreSQL and SQLite, with `ON CONFLICT` and `RETURNING`, or
     /// that of MySQL.
     pub(crate) returning: bool,
+    /// Whether a statement can make several changes, each by what the others gave, and functions can
+    /// be defined. Otherwise statements are run in turn.
+    #[cfg(feature = "durability")]
+    pub(crate) combines: bool,
+    /// How many rows the statement before this one has changed.
+    changed: &'static str,
+    /// Whether the write of a number, which is the statement before this one, was applied.
+    applied: &'static str,
+    /// The row of which the statement before this one has told the number, if it has.
+    begun: &'static str,
     /// The type of names: compared byte by byte, whatever the collation of the database.
     name: &'static str,
     /// The type of texts of any length.
@@ -44,6 +58,9 @@ pub struct Dialect {
     pub(crate) longest_name: Option<usize>,
     /// The tables of the store.
     pub(crate) tables: &'static Part,
+    /// The tables and functions of the inbox.
+    #[cfg(feature = "durability")]
+    pub(crate) inbox: &'static Part,
 }
 
 impl Dialect {
@@ -54,6 +71,11 @@ impl Dialect {
         placeholder: '?',
         numbered: true,
         returning: true,
+        #[cfg(feature = "durability")]
+        combines: false,
+        changed: "changes()",
+        applied: "changes() > 0",
+        begun: "1 = 1",
         name: "TEXT COLLATE BINARY",
         text: "TEXT",
         integer: "BIGINT",
@@ -62,6 +84,8 @@ impl Dialect {
         keeps_nul: false,
         longest_name: None,
         tables: &schema::STORE,
+        #[cfg(feature = "durability")]
+        inbox: &inbox::SQLITE,
     };
 
     /// PostgreSQL from 14. Names and texts are bytes in UTF-8, so that neither the encoding nor
@@ -74,6 +98,11 @@ impl Dialect {
         placeholder: '$',
         numbered: true,
         returning: true,
+        #[cfg(feature = "durability")]
+        combines: true,
+        changed: "",
+        applied: "",
+        begun: "",
         name: "BYTEA",
         text: "BYTEA",
         integer: "BIGINT",
@@ -85,6 +114,8 @@ impl Dialect {
         keeps_nul: true,
         longest_name: None,
         tables: &schema::STORE,
+        #[cfg(feature = "durability")]
+        inbox: &inbox::POSTGRES,
     };
 
     /// MySQL from 8.0 and MariaDB from 10.6. Names and texts are bytes in UTF-8 here too.
@@ -95,6 +126,12 @@ impl Dialect {
         placeholder: '?',
         numbered: false,
         returning: false,
+        #[cfg(feature = "durability")]
+        combines: false,
+        changed: "ROW_COUNT()",
+        // A row that is left as it was counts as changed, too.
+        applied: "LAST_INSERT_ID() > 0",
+        begun: "(ROW_COUNT() = 0 OR {t}position = LAST_INSERT_ID())",
         name: "VARBINARY(3000)",
         text: "LONGBLOB",
         integer: "BIGINT",
@@ -103,6 +140,8 @@ impl Dialect {
         keeps_nul: true,
         longest_name: Some(3000),
         tables: &schema::STORE_IN_MYSQL,
+        #[cfg(feature = "durability")]
+        inbox: &inbox::MYSQL,
     };
 
     /// Whether names and texts may contain a NUL.
@@ -137,6 +176,9 @@ impl Dialect {
             "live" => LIVE,
             "fresh" => FRESH,
             "floor" => FLOOR,
+            "changed" => self.changed,
+            "applied" => self.applied,
+            "begun" => self.begun,
             _ => return None,
         })
     }

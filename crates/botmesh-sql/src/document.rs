@@ -17,23 +17,24 @@ pub(crate) struct Statements {
     remove: Statement,
 }
 
-const CREATE: Upsert = Upsert {
+const CREATE: Upsert<'_> = Upsert {
     table: "documents",
     key: &["collection", "name"],
     insert: &[("collection", "{1}"), ("name", "{2}"), ("revision", "{fresh}"), ("body", "{3}")],
+    from: None,
     only_if: Some("{t}body IS NULL"),
     change: &[("revision", NEXT), ("body", "{new body}"), ("ends_at", "NULL")],
     tells: Tells::Number("revision"),
 };
 
-const REPLACE: Update = Update {
+const REPLACE: Update<'_> = Update {
     table: "documents",
     change: &[("revision", NEXT), ("body", "{3}")],
     only_if: "collection = {1} AND name = {2} AND revision = {4} AND body IS NOT NULL",
     tells: Tells::Number("revision"),
 };
 
-const REMOVE: Update = Update {
+const REMOVE: Update<'_> = Update {
     change: &[("revision", NEXT), ("body", "NULL"), ("ends_at", "{now}")],
     only_if: "collection = {1} AND name = {2} AND revision = {3} AND body IS NOT NULL",
     ..REPLACE

@@ -35,8 +35,9 @@ pub trait Driver: Debug + Send + Sync + 'static {
         values: Vec<Value>,
     ) -> Result<Vec<Row>, DriverError>;
 
-    /// Runs a statement that writes, atomically: it is applied and as durable as the store
-    /// promises when this returns, or it is not applied. The rows are what it returns.
+    /// Runs a statement that writes, and those [before](Statement::before) it, atomically: all is
+    /// applied and as durable as the store promises when this returns, or nothing is applied. The
+    /// rows are what they return.
     ///
     /// # Errors
     /// [`DriverError`].
@@ -45,6 +46,14 @@ pub trait Driver: Debug + Send + Sync + 'static {
         statement: &Statement,
         values: Vec<Value>,
     ) -> Result<Vec<Row>, DriverError>;
+
+    /// What about the backend endangers what it was given, in sentences for the operator.
+    ///
+    /// # Errors
+    /// [`DriverError`].
+    async fn dangers(&self) -> Result<Vec<String>, DriverError> {
+        Ok(Vec::new())
+    }
 
     /// Begins a transaction that excludes all other writers, for migrations.
     ///

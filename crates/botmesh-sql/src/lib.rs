@@ -18,6 +18,8 @@ mod document;
 mod driver;
 mod error;
 mod forward;
+#[cfg(feature = "durability")]
+mod inbox;
 mod lock;
 mod prefix;
 mod schema;

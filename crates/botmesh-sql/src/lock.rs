@@ -19,10 +19,11 @@ pub(crate) struct Statements {
     release: Statement,
 }
 
-const ACQUIRE: Upsert = Upsert {
+const ACQUIRE: Upsert<'_> = Upsert {
     table: "locks",
     key: &["name"],
     insert: &[("name", "{1}"), ("fence", "{fresh}"), ("token", "{2}"), ("ends_at", "{now} + {3}")],
+    from: None,
     only_if: Some("{t}token IS NULL OR {t}ends_at <= {now}"),
     change: &[
         ("fence", "{greatest}({now}, {t}fence + 1)"),
@@ -32,14 +33,14 @@ const ACQUIRE: Upsert = Upsert {
     tells: Tells::Number("fence"),
 };
 
-const RENEW: Update = Update {
+const RENEW: Update<'_> = Update {
     table: "locks",
     change: &[("ends_at", "{now} + {3}")],
     only_if: HELD,
     tells: Tells::Number("fence"),
 };
 
-const RELEASE: Update = Update { change: &[("token", "NULL"), ("ends_at", "{now}")], ..RENEW };
+const RELEASE: Update<'_> = Update { change: &[("token", "NULL"), ("ends_at", "{now}")], ..RENEW };
 
 const HELD: &str = "name = {1} AND token = {2} AND ends_at > {now}";
 

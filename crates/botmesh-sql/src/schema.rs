@@ -92,10 +92,11 @@ const TABLES_IN_MYSQL: &[&[&str]] = &[&[
 const CREATE_META: &str = "CREATE TABLE IF NOT EXISTS {p}meta
     (name {name} NOT NULL PRIMARY KEY, value {integer} NOT NULL)";
 const READ_VERSION: &str = "SELECT value FROM {p}meta WHERE name = {1}";
-const WRITE_VERSION: Upsert = Upsert {
+const WRITE_VERSION: Upsert<'_> = Upsert {
     table: "meta",
     key: &["name"],
     insert: &[("name", "{1}"), ("value", "{2}")],
+    from: None,
     only_if: None,
     change: &[("value", "{new value}")],
     tells: Tells::Nothing,

@@ -12,6 +12,7 @@ pub struct Statement {
     /// Which value each placeholder stands for, where placeholders have no numbers.
     places: Arc<[usize]>,
     answer: Answer,
+    before: Arc<[Statement]>,
 }
 
 /// Where the rows of a statement come from.
@@ -23,8 +24,6 @@ pub enum Answer {
     /// MySQL: one row with the number that the statement gave to `LAST_INSERT_ID`; no row if that
     /// is zero.
     InsertId,
-    /// MySQL: this statement reads it, with the same values and in the same transaction.
-    Then(Box<Statement>),
 }
 
 impl Statement {
@@ -32,6 +31,13 @@ impl Statement {
     #[must_use]
     pub fn text(&self) -> &Arc<str> {
         &self.text
+    }
+
+    /// What is run before it, in this order, on the same values and in one transaction. The rows of
+    /// all of them are the answer, one after the other. Only SQLite and MySQL have such statements.
+    #[must_use]
+    pub fn before(&self) -> &[Self] {
+        &self.before
     }
 
     /// Where its rows come from.
@@ -51,6 +57,18 @@ impl Statement {
         self.answer = answer;
         self
     }
+
+    /// The last of these statements, which is preceded by the others; an empty one if there are none.
+    pub(crate) fn in_turn(mut statements: Vec<Self>) -> Self {
+        let last = statements.pop().unwrap_or_else(|| Self::numbered(String::new()));
+        Self { before: statements.into(), ..last }
+    }
+
+    /// A statement of a dialect whose placeholders have numbers.
+    pub(crate) fn numbered(text: String) -> Self {
+        let (places, before) = (Arc::default(), Arc::default());
+        Self { text: text.into(), places, answer: Answer::Rows, before }
+    }
 }
 
 /// Writes the statement of a template.
@@ -67,7 +85,7 @@ impl<'a> Rendering<'a> {
     }
 
     pub(crate) fn finish(self) -> Statement {
-        Statement { text: self.text.into(), places: self.places.into(), answer: Answer::Rows }
+        Statement { places: self.places.into(), ..Statement::numbered(self.text) }
     }
 
     pub(crate) fn template(&mut self, template: &str) {

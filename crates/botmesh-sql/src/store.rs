@@ -7,6 +7,8 @@ use botmesh_core::store::{
 use botmesh_core::{Fence, Revision};
 
 use crate::driver::Driver;
+#[cfg(feature = "durability")]
+use crate::inbox;
 use crate::prefix::TablePrefix;
 use crate::statement::Statement;
 use crate::value::{Row, Value};
@@ -20,6 +22,8 @@ pub struct SqlStore<D> {
     pub(crate) documents: document::Statements,
     pub(crate) checkpoints: checkpoint::Statements,
     pub(crate) locks: lock::Statements,
+    #[cfg(feature = "durability")]
+    pub(crate) inbox: inbox::Statements,
     pub(crate) sweeps: Vec<sweep::Statements>,
     pub(crate) writes: AtomicU64,
 }
@@ -32,6 +36,8 @@ impl<D: Driver> SqlStore<D> {
             documents: document::Statements::new(&dialect, &prefix),
             checkpoints: checkpoint::Statements::new(&dialect, &prefix),
             locks: lock::Statements::new(&dialect, &prefix),
+            #[cfg(feature = "durability")]
+            inbox: inbox::Statements::new(&dialect, &prefix),
             sweeps: sweep::Statements::of_all_tables(dialect, &prefix),
             writes: AtomicU64::new(0),
             driver,
@@ -149,7 +155,11 @@ impl<D: Driver> Store for SqlStore<D> {
     }
 
     async fn prepare(&self) -> Result<(), StoreError> {
-        schema::migrate(&self.driver, &self.prefix, self.driver.dialect().tables).await
+        let dialect = self.driver.dialect();
+        schema::migrate(&self.driver, &self.prefix, dialect.tables).await?;
+        #[cfg(feature = "durability")]
+        schema::migrate(&self.driver, &self.prefix, dialect.inbox).await?;
+        Ok(())
     }
 
     fn conditional_checkpoints(&self) -> Option<&dyn ConditionalCheckpointStore> {
@@ -160,6 +170,12 @@ impl<D: Driver> Store for SqlStore<D> {
         Some(self)
     }
 
+    #[cfg(feature = "durability")]
+    fn inbox(&self) -> Option<&dyn InboxStore> {
+        Some(self)
+    }
+
+    #[cfg(not(feature = "durability"))]
     fn inbox(&self) -> Option<&dyn InboxStore> {
         None
     }

@@ -29,11 +29,13 @@ pub(crate) enum Tells {
 
 /// Inserts a row, or changes the one that has the same key.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Upsert {
+pub(crate) struct Upsert<'a> {
     pub(crate) table: &'static str,
     /// The columns of the key, which stand first in `insert`.
     pub(crate) key: &'static [&'static str],
     pub(crate) insert: &'static [Assignment],
+    /// Inserts the row only if there is one in this, which has a condition at its end.
+    pub(crate) from: Option<&'a str>,
     /// Changes a row that is there only if this holds.
     pub(crate) only_if: Option<&'static str>,
     pub(crate) change: &'static [Assignment],
@@ -42,16 +44,16 @@ pub(crate) struct Upsert {
 
 /// Changes a row.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Update {
+pub(crate) struct Update<'a> {
     pub(crate) table: &'static str,
     pub(crate) change: &'static [Assignment],
     /// Which one.
-    pub(crate) only_if: &'static str,
+    pub(crate) only_if: &'a str,
     /// A number; that of a column which is not changed, too.
     pub(crate) tells: Tells,
 }
 
-impl Upsert {
+impl Upsert<'_> {
     pub(crate) fn statement(&self, dialect: &Dialect, prefix: &TablePrefix) -> Statement {
         let mut to = Rendering::new(dialect, prefix);
         to.template("INSERT INTO {p}");
@@ -61,11 +63,14 @@ impl Upsert {
         }
         to.template(" (");
         to.list(", ", self.insert, |to, (column, _)| to.template(column));
-        to.template(") VALUES (");
+        to.template(if self.from.is_some() { ") SELECT " } else { ") VALUES (" });
         to.list(", ", self.insert, |to, (column, value)| {
             to.template(&self.tells.wrapped(to.dialect, column, value));
         });
-        to.template(")");
+        match self.from {
+            Some(from) => to.pair(" FROM ", "", from),
+            None => to.template(")"),
+        }
         if dialect.returning { self.on_conflict(to) } else { self.on_duplicate_key(to, prefix) }
     }
 
@@ -129,14 +134,24 @@ impl Upsert {
                 then.template(" WHERE ");
                 let keys = self.insert.iter().take(self.key.len());
                 then.list(" AND ", keys, |then, (column, value)| then.pair(column, " = ", value));
-                statement.answered_by(Answer::Then(Box::new(then.finish())))
+                Statement::in_turn(vec![statement, then.finish()])
             }
         }
     }
 }
 
-impl Update {
+impl Update<'_> {
     pub(crate) fn statement(&self, dialect: &Dialect, prefix: &TablePrefix) -> Statement {
+        self.statement_from(dialect, prefix, "")
+    }
+
+    /// The statement with a ` FROM` in it.
+    pub(crate) fn statement_from(
+        &self,
+        dialect: &Dialect,
+        prefix: &TablePrefix,
+        from: &str,
+    ) -> Statement {
         let mut to = Rendering::new(dialect, prefix);
         to.template("UPDATE {p}");
         to.template(self.table);
@@ -151,6 +166,7 @@ impl Update {
         {
             to.pair(", ", column, &format!(" = LAST_INSERT_ID({column})"));
         }
+        to.template(from);
         to.template(" WHERE ");
         to.template(self.only_if);
         match self.tells {
@@ -196,10 +212,11 @@ const DECIDED: &str = "decided";
 mod tests {
     use super::*;
 
-    const UPSERT: Upsert = Upsert {
+    const UPSERT: Upsert<'_> = Upsert {
         table: "rows",
         key: &["name"],
         insert: &[("name", "{1}"), ("number", "{fresh}"), ("body", "{2}")],
+        from: None,
         only_if: Some("{t}body IS NULL"),
         change: &[("number", "{t}number + 1"), ("body", "{new body}")],
         tells: Tells::Number("number"),
@@ -266,7 +283,8 @@ mod tests {
         let prefix = TablePrefix::new("bot_").unwrap();
         let upsert = Upsert { only_if: None, tells: Tells::Row("number, body"), ..UPSERT };
         let mysql = upsert.statement(&Dialect::MYSQL, &prefix);
-        let Answer::Then(then) = mysql.answer() else { panic!("{mysql:?}") };
-        assert_eq!(&**then.text(), "SELECT number, body FROM bot_rows WHERE name = ?");
+        assert_eq!(&**mysql.text(), "SELECT number, body FROM bot_rows WHERE name = ?");
+        let [before] = mysql.before() else { panic!("{mysql:?}") };
+        assert!(before.text().starts_with("INSERT INTO bot_rows"), "{before:?}");
     }
 }

@@ -90,9 +90,44 @@ impl Writer {
         }
         for mut write in writes {
             let values = std::mem::take(&mut write.values);
-            let result = self.execute(&write.statement, values).await;
+            let result = if write.statement.before().is_empty() {
+                self.execute(&write.statement, values).await
+            } else {
+                self.execute_alone(&write.statement, values).await
+            };
             write.answer(result.map_err(WriteError::into_error));
         }
+    }
+
+    /// Runs a statement and those before it in a transaction of their own.
+    async fn execute_alone(
+        &mut self,
+        statement: &Statement,
+        values: Vec<Value>,
+    ) -> Result<Vec<Row>, WriteError> {
+        self.control("BEGIN IMMEDIATE").await?;
+        let ran = match self.execute_in_turn(statement, values).await {
+            Ok(rows) => self.control("COMMIT").await.map(|()| rows),
+            Err(error) => Err(error),
+        };
+        if ran.is_err() {
+            self.roll_back().await;
+        }
+        ran
+    }
+
+    /// Runs a statement and those before it within a transaction.
+    async fn execute_in_turn(
+        &mut self,
+        statement: &Statement,
+        values: Vec<Value>,
+    ) -> Result<Vec<Row>, WriteError> {
+        let mut rows = Vec::new();
+        for step in statement.before() {
+            rows.extend(self.execute(step, values.clone()).await?);
+        }
+        rows.extend(self.execute(statement, values).await?);
+        Ok(rows)
     }
 
     /// Commits all writes in one transaction. A statement that fails alone fails alone; when the
@@ -104,8 +139,11 @@ impl Writer {
         }
         let mut results = Vec::with_capacity(writes.len());
         for write in &writes {
-            match self.execute(&write.statement, write.values.clone()).await {
-                Err(error) if error.reach() > Reach::Statement => {
+            let ran = self.execute_in_turn(&write.statement, write.values.clone()).await;
+            // One that follows others must not fail without them.
+            let is_alone = write.statement.before().is_empty();
+            match ran {
+                Err(error) if error.reach() > Reach::Statement || !is_alone => {
                     self.roll_back().await;
                     return writes;
                 }
