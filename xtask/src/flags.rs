@@ -2,7 +2,7 @@
 
 use anyhow::{Result, bail};
 
-use crate::simulate;
+use crate::{fuzz, simulate};
 
 #[cfg(test)]
 mod tests;
@@ -22,6 +22,8 @@ usage: cargo xtask COMMAND
                                  worker processes and faults on a private server, and a check of what happened
         --bots [--minutes 10] [--seed N] [--replicas N] [--people N]
                                  ... the same with whole bots, which are also restarted and deployed in order
+  fuzz [TARGET [--seconds 60 | --input FILE]]
+                                 one fuzz target under libFuzzer; without one, the list of them
   tidy                           layers, file sizes, manifests, crate docs, forbidden text
   guarantees                     every promise of docs/guarantees.md against the tests that prove it
 ";
@@ -36,6 +38,7 @@ pub(crate) enum Command {
     Simulate { seeds: u64, first: u64 },
     Bench { name: Option<String>, arguments: Vec<String> },
     Chaos { arguments: Vec<String> },
+    Fuzz { target: Option<(String, fuzz::What)> },
     Tidy,
     Guarantees,
 }
@@ -86,6 +89,18 @@ pub(crate) fn parse(arguments: impl Iterator<Item = String>) -> Result<Command> 
             Ok(Command::Bench { name, arguments })
         }
         "chaos" => Ok(Command::Chaos { arguments }),
+        "fuzz" => {
+            let seconds = take_number(&mut arguments, "--seconds")?;
+            let input = take_value(&mut arguments, "--input")?;
+            let name = (!arguments.is_empty()).then(|| arguments.remove(0));
+            nothing_left(&command, &arguments)?;
+            let what = match (input, seconds) {
+                (Some(_), Some(_)) => bail!("fuzz takes --seconds or --input, not both"),
+                (Some(file), None) => fuzz::What::Input(file),
+                (None, seconds) => fuzz::What::Search(seconds.unwrap_or(fuzz::SECONDS)),
+            };
+            Ok(Command::Fuzz { target: name.map(|name| (name, what)) })
+        }
         "tidy" => {
             nothing_left(&command, &arguments)?;
             Ok(Command::Tidy)
@@ -105,16 +120,20 @@ fn take_install(arguments: &mut Vec<String>) -> bool {
 }
 
 fn take_number(arguments: &mut Vec<String>, flag: &str) -> Result<Option<u64>> {
-    let Some(at) = arguments.iter().position(|argument| argument == flag) else { return Ok(None) };
-    arguments.remove(at);
-    if at == arguments.len() {
-        bail!("{flag} needs a number");
-    }
-    let value = arguments.remove(at);
+    let Some(value) = take_value(arguments, flag)? else { return Ok(None) };
     match value.parse() {
         Ok(number) => Ok(Some(number)),
         Err(_) => bail!("{flag} needs a number, not `{value}`"),
     }
+}
+
+fn take_value(arguments: &mut Vec<String>, flag: &str) -> Result<Option<String>> {
+    let Some(at) = arguments.iter().position(|argument| argument == flag) else { return Ok(None) };
+    arguments.remove(at);
+    if at == arguments.len() {
+        bail!("{flag} needs a value");
+    }
+    Ok(Some(arguments.remove(at)))
 }
 
 fn nothing_left(command: &str, rest: &[String]) -> Result<()> {

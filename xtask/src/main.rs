@@ -6,6 +6,7 @@ mod bench;
 mod chaos;
 mod ci;
 mod flags;
+mod fuzz;
 mod guarantees;
 mod layers;
 mod process;
@@ -48,6 +49,7 @@ fn run() -> anyhow::Result<()> {
         Command::Simulate { seeds, first } => simulate::run(&workspace, seeds, first),
         Command::Bench { name, arguments } => bench::run(&workspace, name.as_deref(), &arguments),
         Command::Chaos { arguments } => chaos::run(&workspace, &arguments),
+        Command::Fuzz { target } => fuzz::run(&workspace, target),
         Command::Tidy => tidy::run(&workspace),
         Command::Guarantees => guarantees::run(&workspace),
     }

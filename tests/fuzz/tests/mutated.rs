@@ -1,0 +1,94 @@
+//! Every target with its seeds and what a generator makes of them.
+
+#![allow(clippy::expect_used)]
+
+use botmesh_fuzz::mutation::Mutation;
+use botmesh_fuzz::{TARGETS, Target};
+
+fn number(name: &str, otherwise: u64) -> u64 {
+    std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(otherwise)
+}
+
+fn fuzz(name: &str) {
+    let target = Target::named(name).expect("a target");
+    let rounds = number("BOTMESH_FUZZ_ROUNDS", 2_000);
+    let mut mutation = Mutation::new(number("BOTMESH_FUZZ_SEED", 1));
+    let seeds = (target.seeds)();
+    assert!(!seeds.is_empty(), "{name} has nothing to begin from");
+    (target.run)(b"");
+    for seed in &seeds {
+        (target.run)(seed);
+    }
+    for _ in 0..rounds {
+        let input = mutation.next(&seeds);
+        let shown = || println!("the input is {:?}", String::from_utf8_lossy(&input));
+        // Shown before the panic of the target ends the test.
+        let guard = OnPanic(shown);
+        (target.run)(&input);
+        drop(guard);
+    }
+}
+
+/// Says something when it is dropped by a panic.
+struct OnPanic<F: Fn()>(F);
+
+impl<F: Fn()> Drop for OnPanic<F> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            (self.0)();
+        }
+    }
+}
+
+/// I1: no bytes from Telegram make the parser panic or take more memory than a multiple of theirs.
+#[test]
+fn any_update_of_telegram_is_read_or_refused_in_bounded_memory() {
+    fuzz("telegram-update");
+}
+
+/// I6: no request makes the webhook server panic or take more memory than a multiple of its body.
+#[test]
+fn any_request_to_a_webhook_is_answered_in_bounded_memory() {
+    fuzz("webhook");
+}
+
+/// A11: no bytes on a pipe make the terminal panic.
+#[test]
+fn any_bytes_on_a_pipe_are_lines_or_reported() {
+    fuzz("terminal");
+}
+
+#[test]
+fn any_text_is_an_answer_or_none() {
+    fuzz("answer");
+}
+
+#[test]
+fn any_text_is_one_chat_key_or_none() {
+    fuzz("chat-key");
+}
+
+#[test]
+fn any_text_is_a_schedule_or_refused() {
+    fuzz("cron");
+}
+
+/// What one replica writes another reads, and what is no message is refused.
+#[test]
+fn any_bytes_are_a_message_that_travels_or_refused() {
+    fuzz("message");
+}
+
+/// A7: a checkpoint that cannot be read is an error and nothing worse.
+#[test]
+fn any_text_is_a_run_of_a_flow_or_refused() {
+    fuzz("saved-flow");
+}
+
+#[test]
+fn every_target_is_run_here() {
+    let here = include_str!("mutated.rs");
+    for target in TARGETS {
+        assert!(here.contains(&format!("fuzz(\"{}\")", target.name)), "{}", target.name);
+    }
+}
