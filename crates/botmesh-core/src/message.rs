@@ -7,7 +7,7 @@ mod reply;
 pub use content::{
     ButtonPress, ChatEvent, Contact, Content, EventKind, Location, Media, MediaKind, Reaction,
 };
-pub use outgoing::{Attachment, AttachmentSource, Outgoing, OutgoingButton};
+pub use outgoing::{Attachment, AttachmentSource, ButtonLayout, Outgoing, OutgoingButton};
 pub use reply::{Button, Reply};
 
 use std::sync::Arc;

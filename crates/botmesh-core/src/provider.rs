@@ -5,10 +5,11 @@ mod error;
 mod fallback;
 mod inbound;
 mod media;
+mod plain;
 mod secret;
 mod webhook;
 
-pub use capabilities::{Capabilities, Capability};
+pub use capabilities::{Capabilities, Capability, ChoiceLimits};
 pub use error::{ProviderError, ProviderNotLeader, SendError};
 pub use inbound::{Accepted, ConnectionState, DeliverError, Deliveries, Inbound, Session};
 pub use media::MediaStream;

@@ -10,7 +10,7 @@ use std::borrow::Cow;
 use std::time::Duration;
 
 use crate::message::{Button, Reply};
-use crate::text::{Localized, Text, t};
+use crate::text::{Formatted, Localized, Text, t};
 
 /// A question: its words, the offered answers, what a wrong answer is told, how long it waits.
 ///
@@ -191,6 +191,12 @@ impl From<String> for Question {
 
 impl From<Localized> for Question {
     fn from(prompt: Localized) -> Self {
+        question(prompt)
+    }
+}
+
+impl From<Formatted> for Question {
+    fn from(prompt: Formatted) -> Self {
         question(prompt)
     }
 }

@@ -2,16 +2,21 @@
 
 mod catalog;
 mod error;
+mod formatted;
 mod language;
 
 pub use catalog::Texts;
 pub use error::TextsError;
+pub use formatted::{
+    Formatted, Span, Style, bold, code, italic, link, mention, preformatted, program, quote,
+    spoiler, struck, underlined,
+};
 pub use language::{Language, LanguageError};
 
 use std::borrow::Cow;
 
-/// A text to be shown: as it stands, or a key with arguments that is looked up in the language of
-/// the chat.
+/// A text to be shown: as it stands, a key with arguments that is looked up in the language of the
+/// chat, or pieces of both of which some stand out.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Text {
@@ -19,6 +24,8 @@ pub enum Text {
     Plain(Cow<'static, str>),
     /// Looked up when it is sent; see [`t`].
     Localized(Box<Localized>),
+    /// Put together, with formatting; see [`bold`].
+    Formatted(Box<Formatted>),
 }
 
 /// A key and its arguments, made by [`t`].
@@ -65,6 +72,26 @@ impl Localized {
     /// The arguments in the order in which they were given.
     pub fn arguments(&self) -> impl Iterator<Item = (&str, &Argument)> {
         self.arguments.iter().map(|(name, value)| (name.as_ref(), value))
+    }
+}
+
+impl Text {
+    /// Whether any of it depends on the language of the chat.
+    pub(crate) fn is_localized(&self) -> bool {
+        match self {
+            Self::Plain(_) => false,
+            Self::Localized(_) => true,
+            Self::Formatted(formatted) => formatted.is_localized(),
+        }
+    }
+
+    /// The words where there is no language: a key stands for itself.
+    pub(crate) fn outline(&self) -> Cow<'static, str> {
+        match self {
+            Self::Plain(text) => text.clone(),
+            Self::Localized(text) => Cow::Owned(text.key().to_owned()),
+            Self::Formatted(formatted) => formatted.spans(&mut |text| text.outline()).0.into(),
+        }
     }
 }
 

@@ -27,7 +27,8 @@ impl Provider for Telegram {
     fn capabilities(&self) -> Capabilities {
         let mut able = Capabilities::default();
         able.exclusive_session = matches!(self.inner.mode, Mode::Polling(_));
-        able.buttons = true;
+        able.formatting = true;
+        able.buttons = Some(send::BUTTONS);
         able.media = true;
         able.download = true;
         able.location = true;

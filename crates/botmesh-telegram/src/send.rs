@@ -1,10 +1,12 @@
 //! What a message becomes on its way to Telegram: one call or several, in order.
 
+mod entities;
 mod keyboard;
 mod media;
 mod split;
 
 use botmesh_core::message::{Location, Outgoing};
+use botmesh_core::provider::ChoiceLimits;
 use serde_json::{Value, json};
 
 use crate::address::Address;
@@ -12,6 +14,9 @@ use crate::api::Request;
 
 /// The longest text of one message: <https://core.telegram.org/bots/api#sendmessage>.
 pub(crate) const MAX_TEXT: usize = 4096;
+
+/// How many buttons Telegram shows below one message; how long a label may be is not documented.
+pub(crate) const BUTTONS: ChoiceLimits = ChoiceLimits::new(100, usize::MAX);
 
 /// The longest caption: <https://core.telegram.org/bots/api#sendphoto>.
 const MAX_CAPTION: usize = 1024;
@@ -27,23 +32,24 @@ const MAX_PARTS: usize = 16;
 pub(crate) fn plan(to: &Address, message: &Outgoing) -> Result<Vec<Request>, String> {
     let keyboard = keyboard::of(&message.buttons)?;
     let mut calls = Vec::new();
-    let mut words = message.text.as_ref();
+    let words = message.text.as_ref();
+    let mut captioned = false;
     if !message.attachments.is_empty() {
-        let captioned = media::plan(&message.attachments, words, &mut calls)?;
-        if captioned {
-            words = "";
-        }
+        captioned = media::plan(message, &mut calls)?;
     }
-    let texts = split::parts(words, MAX_TEXT);
+    let texts = if captioned { Vec::new() } else { split::parts(words, MAX_TEXT) };
     if texts.len() > MAX_PARTS {
         return Err(format!(
             "the text has {} characters: at most {MAX_PARTS} messages are made of one",
             words.chars().count()
         ));
     }
-    for text in texts {
+    for part in texts {
         let mut call = Request::new("sendMessage");
-        call.set("text", text);
+        call.set("text", &words[part.clone()]);
+        if let Some(entities) = entities::of(words, &message.spans, part) {
+            call.set("entities", entities);
+        }
         calls.push(call);
     }
     calls.extend(message.location.as_ref().map(place));
@@ -87,9 +93,9 @@ pub(crate) fn edit(
     if !new.attachments.is_empty() || new.location.is_some() {
         return Err("an edit changes words and buttons: send files and places anew".to_owned());
     }
-    let (method, field, most) = match caption {
-        true => ("editMessageCaption", "caption", MAX_CAPTION),
-        false => ("editMessageText", "text", MAX_TEXT),
+    let (method, field, formatting, most) = match caption {
+        true => ("editMessageCaption", "caption", "caption_entities", MAX_CAPTION),
+        false => ("editMessageText", "text", "entities", MAX_TEXT),
     };
     if split::length(&new.text) > most {
         return Err(format!("an edited message has at most {most} characters"));
@@ -101,6 +107,9 @@ pub(crate) fn edit(
     direct(&mut call, to);
     call.set("message_id", message);
     call.set(field, new.text.as_ref());
+    if let Some(entities) = entities::of(&new.text, &new.spans, 0..new.text.len()) {
+        call.set(formatting, entities);
+    }
     if let Some(keyboard) = keyboard::of(&new.buttons)? {
         call.set("reply_markup", keyboard);
     }

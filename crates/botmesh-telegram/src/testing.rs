@@ -22,10 +22,26 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use botmesh_core::ChatKey;
+use botmesh_core::message::Outgoing;
 use serde_json::{Value, json};
 
+use crate::address::Address;
+use crate::send;
 use server::Server;
 use state::State;
+
+/// What a send of this message would post: the body of each call in its order. It is for benches,
+/// and for those who carry the calls themselves; a file that would be sent along is left out.
+///
+/// # Errors
+/// Why Telegram would refuse the message, in words.
+pub fn bodies(chat: &ChatKey, message: &Outgoing) -> Result<Vec<Vec<u8>>, String> {
+    let to = Address::of(chat).ok_or_else(|| format!("{chat} is not a chat of Telegram"))?;
+    let calls = send::plan(&to, message)?;
+    let bodies = calls.iter().map(|call| serde_json::to_vec(call.fields()));
+    bodies.collect::<Result<_, _>>().map_err(|error| error.to_string())
+}
 
 /// The Bot API for one bot, with the token [`TOKEN`](Self::TOKEN) and the name `fake_bot`. Clones
 /// share everything; with the last one it ends.
@@ -137,6 +153,11 @@ impl FakeTelegram {
     #[must_use]
     pub fn webhook(&self) -> Option<String> {
         self.state.webhook()
+    }
+
+    /// Dates what users write from now on, in seconds since 1970, whatever time it is.
+    pub fn dates(&self, seconds: u64) {
+        self.state.set_date(seconds);
     }
 
     /// What a user's file consists of when it is downloaded.

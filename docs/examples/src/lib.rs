@@ -25,6 +25,8 @@ mod documentation {
     mod scheduler {}
     #[doc = include_str!("../../guide/telegram.md")]
     mod telegram {}
+    #[doc = include_str!("../../guide/platforms.md")]
+    mod platforms {}
     #[doc = include_str!("../../guide/stores.md")]
     mod stores {}
 }

@@ -1,10 +1,12 @@
 //! The suite of providers: a provider under test, and a fake of its platform.
 
+pub mod disorder;
 pub mod ending;
 pub mod failing;
 pub mod inbound;
 mod macros;
 pub mod outbound;
+pub mod showing;
 mod stage;
 pub mod taking;
 #[cfg(test)]
@@ -22,6 +24,8 @@ use super::CaseError;
 use crate::id::ChatKey;
 use crate::message::{Location, MediaKind};
 use crate::provider::Provider;
+use crate::text::Style;
+use crate::time::Timestamp;
 
 /// The smallest picture, one transparent point. What users of a fake platform send is downloaded
 /// as these bytes.
@@ -58,7 +62,8 @@ pub trait ProviderFixture: Debug + Send + Sync {
     /// The user writes `text`. Does not wait until the provider has taken it.
     async fn user_says(&self, chat: &ChatKey, text: &str) -> Played;
 
-    /// The user presses the button that says `label`, of the newest message that has it.
+    /// The user presses the button that says `label`, or chooses that row of a list, of the newest
+    /// message that has it.
     async fn user_presses(&self, _chat: &ChatKey, _label: &str) -> Played {
         Played::Impossible
     }
@@ -70,6 +75,21 @@ pub trait ProviderFixture: Debug + Send + Sync {
 
     /// The user sends a place.
     async fn user_sends_location(&self, _chat: &ChatKey, _place: &Location) -> Played {
+        Played::Impossible
+    }
+
+    /// The user says two things, and the platform delivers the second one first.
+    async fn platform_swaps(&self, _chat: &ChatKey, _first: &str, _second: &str) -> Played {
+        Played::Impossible
+    }
+
+    /// From now on the platform's clock says this, whatever time it is.
+    async fn platform_clock_says(&self, _moment: Timestamp) -> Played {
+        Played::Impossible
+    }
+
+    /// The platform takes the next send at once, and answers it this much later.
+    async fn platform_answers_late(&self, _delay: Duration) -> Played {
         Played::Impossible
     }
 
@@ -124,6 +144,10 @@ pub enum Failure {
     ChatGone,
     /// It does not accept the credentials any more.
     Unauthorized,
+    /// Its answer is cut off in the middle.
+    Garbled,
+    /// Its answer is longer than anybody should read.
+    Endless,
 }
 
 /// What a platform received.
@@ -147,8 +171,12 @@ pub enum Received {
 pub struct ReceivedMessage {
     /// The words or the caption.
     pub text: String,
+    /// What stands out in them: the words, and how.
+    pub formatted: Vec<(String, Style)>,
     /// The labels of the buttons, in order.
     pub buttons: Vec<String>,
+    /// The labels of the rows of a list, in order.
+    pub rows: Vec<String>,
     /// The kinds of what is attached, in order.
     pub attachments: Vec<MediaKind>,
     /// The place.

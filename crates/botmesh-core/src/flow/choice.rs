@@ -98,8 +98,5 @@ fn label_of(value: &str) -> Target {
 }
 
 fn value_of(label: &Text) -> Cow<'static, str> {
-    match label {
-        Text::Plain(text) => text.clone(),
-        Text::Localized(text) => Cow::Owned(text.key().to_owned()),
-    }
+    label.outline()
 }

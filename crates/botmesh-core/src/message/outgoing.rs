@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::{Location, MediaKind};
 use crate::id::MessageId;
+use crate::text::Span;
 
 /// A reply with all its texts in the language of the chat: what a provider sends.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -12,10 +13,14 @@ use crate::id::MessageId;
 pub struct Outgoing {
     /// The words; the caption, when there is one attachment. May be empty.
     pub text: Cow<'static, str>,
+    /// What stands out in the text; where two lie within each other, the outer comes first.
+    pub spans: Vec<Span>,
     /// Pictures, recordings, files.
     pub attachments: Vec<Attachment>,
     /// Buttons below the text, in order.
     pub buttons: Vec<OutgoingButton>,
+    /// How the buttons are shown.
+    pub layout: ButtonLayout,
     /// A place.
     pub location: Option<Location>,
     /// The message that this one answers.
@@ -27,6 +32,17 @@ impl Outgoing {
     pub fn text(text: impl Into<Cow<'static, str>>) -> Self {
         Self { text: text.into(), ..Self::default() }
     }
+}
+
+/// How the buttons of a message are shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
+pub enum ButtonLayout {
+    /// Below the message.
+    #[default]
+    Inline,
+    /// As a list that opens from the message. A choice comes back as the press of a button does.
+    List,
 }
 
 /// A button, with its label in the language of the chat.

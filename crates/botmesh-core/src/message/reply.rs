@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::outgoing::{Attachment, AttachmentSource};
 use super::{Location, MediaKind};
 use crate::id::MessageId;
-use crate::text::{Localized, Text};
+use crate::text::{Formatted, Localized, Text};
 
 /// What a bot says: text, and what goes with it. Any text is a reply.
 ///
@@ -131,6 +131,12 @@ impl From<Localized> for Reply {
 
 impl From<Text> for Reply {
     fn from(text: Text) -> Self {
+        Self::text(text)
+    }
+}
+
+impl From<Formatted> for Reply {
+    fn from(text: Formatted) -> Self {
         Self::text(text)
     }
 }

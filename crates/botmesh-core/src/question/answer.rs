@@ -122,10 +122,7 @@ impl fmt::Display for Invalid {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.text {
             None => f.write_str("the answer does not fit the question"),
-            Some(Text::Plain(text)) => write!(f, "the answer does not fit the question: {text}"),
-            Some(Text::Localized(text)) => {
-                write!(f, "the answer does not fit the question: {}", text.key())
-            }
+            Some(text) => write!(f, "the answer does not fit the question: {}", text.outline()),
         }
     }
 }

@@ -124,7 +124,7 @@ mod tests {
     fn read(question: &Question, message: Message) -> Reading {
         question.read(message, &TOKEN, |text| match text {
             Text::Plain(text) => Cow::Borrowed(&**text),
-            Text::Localized(_) => Cow::Borrowed(""),
+            _ => Cow::Borrowed(""),
         })
     }
 

@@ -9,7 +9,7 @@ use crate::message::{Media, Outgoing, Reply};
 use crate::provider::{
     Capabilities, MediaStream, Provider, ProviderNotLeader, Receipt, SendError, SendOptions,
 };
-use crate::text::{Language, Text, Texts};
+use crate::text::{Language, Texts};
 
 /// The only place that sends: first the turn of the turn, then the provider.
 #[derive(Debug)]
@@ -205,6 +205,5 @@ impl Sender {
 
 /// Whether any text of the reply depends on the language of the chat.
 pub(crate) fn needs_language(reply: &Reply) -> bool {
-    let localized = |text: &Text| matches!(text, Text::Localized(_));
-    localized(&reply.text) || reply.buttons.iter().any(|button| localized(&button.label))
+    reply.text.is_localized() || reply.buttons.iter().any(|button| button.label.is_localized())
 }

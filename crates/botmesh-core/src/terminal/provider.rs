@@ -8,7 +8,8 @@ use super::Terminal;
 use crate::id::{ChatKey, MessageId, ProviderId};
 use crate::message::Outgoing;
 use crate::provider::{
-    Capabilities, ConnectionState, Provider, ProviderError, Receipt, SendOptions, Session,
+    Capabilities, ChoiceLimits, ConnectionState, Provider, ProviderError, Receipt, SendOptions,
+    Session,
 };
 
 #[async_trait]
@@ -19,7 +20,7 @@ impl Provider for Terminal {
 
     fn capabilities(&self) -> Capabilities {
         Capabilities {
-            buttons: true,
+            buttons: Some(ChoiceLimits::NONE),
             media: true,
             location: true,
             edit: true,

@@ -127,14 +127,16 @@ fn location(place: &Location) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::message::OutgoingButton;
+    use crate::message::{ButtonLayout, OutgoingButton};
 
     fn shop() -> Outgoing {
         let source = AttachmentSource::Url("https://example.org/cap.png?size=2".into());
         Outgoing {
             text: "A cap.\nBuy it?".into(),
+            spans: Vec::new(),
             attachments: vec![Attachment::new(MediaKind::Image, source)],
             buttons: vec![OutgoingButton::new("Yes", "y"), OutgoingButton::new("No,\nnever", "n")],
+            layout: ButtonLayout::Inline,
             location: Some(Location { latitude: 4.6, longitude: -74.1, name: Some("Shop".into()) }),
             reply_to: None,
         }

@@ -7,8 +7,8 @@ use fluent_bundle::concurrent::FluentBundle;
 use fluent_bundle::{FluentArgs, FluentError, FluentResource, FluentValue};
 use parking_lot::Mutex;
 
-use super::{Argument, Language, Localized, Text, TextsError};
-use crate::message::{Outgoing, OutgoingButton, Reply};
+use super::{Argument, Language, Localized, Span, Text, TextsError};
+use crate::message::{ButtonLayout, Outgoing, OutgoingButton, Reply};
 
 const ENGLISH: &str = include_str!("ftl/en.ftl");
 const SPANISH: &str = include_str!("ftl/es.ftl");
@@ -101,12 +101,27 @@ impl Texts {
         self.bundles.keys().map(String::as_str)
     }
 
-    /// The text in this language. A plain text is handed through as it is.
+    /// The words of the text in this language. A plain text is handed through as it is.
     #[must_use]
     pub fn resolve(&self, text: impl Into<Text>, language: &Language) -> Cow<'static, str> {
+        self.spans(text, language).0
+    }
+
+    /// The words of the text in this language, and what stands out in them.
+    #[must_use]
+    pub fn spans(
+        &self,
+        text: impl Into<Text>,
+        language: &Language,
+    ) -> (Cow<'static, str>, Vec<Span>) {
         match text.into() {
-            Text::Plain(text) => text,
-            Text::Localized(localized) => self.look_up(&localized, language).into(),
+            Text::Plain(text) => (text, Vec::new()),
+            Text::Localized(localized) => (self.look_up(&localized, language).into(), Vec::new()),
+            Text::Formatted(formatted) => {
+                let mut show = |text: &Text| self.resolve(text.clone(), language);
+                let (words, spans) = formatted.spans(&mut show);
+                (words.into(), spans)
+            }
         }
     }
 
@@ -116,10 +131,13 @@ impl Texts {
         let button = |button: crate::message::Button| {
             OutgoingButton::new(self.resolve(button.label, language), button.payload)
         };
+        let (text, spans) = self.spans(reply.text, language);
         Outgoing {
-            text: self.resolve(reply.text, language),
+            text,
+            spans,
             attachments: reply.attachments,
             buttons: reply.buttons.into_iter().map(button).collect(),
+            layout: ButtonLayout::default(),
             location: reply.location,
             reply_to: reply.reply_to,
         }

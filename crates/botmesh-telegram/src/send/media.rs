@@ -1,27 +1,32 @@
 use std::sync::Arc;
 
-use botmesh_core::message::{Attachment, AttachmentSource, MediaKind};
+use botmesh_core::message::{Attachment, AttachmentSource, MediaKind, Outgoing};
 use serde_json::{Value, json};
 
-use super::{MAX_CAPTION, split};
+use super::{MAX_CAPTION, entities, split};
 use crate::api::{File, FileBytes, Request};
 
 /// How many files an album has: <https://core.telegram.org/bots/api#sendmediagroup>.
 const ALBUM: usize = 10;
 
-/// Adds the calls that send the attachments, and says whether `words` went along as a caption.
-pub(super) fn plan(
-    attachments: &[Attachment],
-    words: &str,
-    calls: &mut Vec<Request>,
-) -> Result<bool, String> {
+/// The words of a message that go along with a file, and what stands out in them.
+struct Caption<'a> {
+    words: &'a str,
+    entities: Option<Value>,
+}
+
+/// Adds the calls that send the attachments, and says whether the words went along as a caption.
+pub(super) fn plan(message: &Outgoing, calls: &mut Vec<Request>) -> Result<bool, String> {
+    let words = message.text.as_ref();
     let fits = !words.trim().is_empty() && split::length(words) <= MAX_CAPTION;
+    let entities = entities::of(words, &message.spans, 0..words.len());
+    let whole = Caption { words, entities };
     let mut captioned = false;
-    let mut rest = attachments;
+    let mut rest = &message.attachments[..];
     while let Some(first) = rest.first() {
         let (group, others) = rest.split_at(album(rest));
         rest = others;
-        let caption = (fits && !captioned && first.kind != MediaKind::Sticker).then_some(words);
+        let caption = (fits && !captioned && first.kind != MediaKind::Sticker).then_some(&whole);
         captioned |= caption.is_some();
         calls.push(match group {
             [only] => single(only, caption)?,
@@ -48,7 +53,7 @@ const fn family(kind: MediaKind) -> Option<u8> {
     }
 }
 
-fn single(attachment: &Attachment, caption: Option<&str>) -> Result<Request, String> {
+fn single(attachment: &Attachment, caption: Option<&Caption<'_>>) -> Result<Request, String> {
     let (method, field) = match attachment.kind {
         MediaKind::Image => ("sendPhoto", "photo"),
         MediaKind::Video => ("sendVideo", "video"),
@@ -61,12 +66,18 @@ fn single(attachment: &Attachment, caption: Option<&str>) -> Result<Request, Str
     let source = source(attachment, &mut call)?;
     call.set(field, source);
     if let Some(caption) = caption {
-        call.set("caption", caption);
+        call.set("caption", caption.words);
+        if let Some(entities) = &caption.entities {
+            call.set("caption_entities", entities.clone());
+        }
     }
     Ok(call)
 }
 
-fn media_group(attachments: &[Attachment], caption: Option<&str>) -> Result<Request, String> {
+fn media_group(
+    attachments: &[Attachment],
+    caption: Option<&Caption<'_>>,
+) -> Result<Request, String> {
     let mut call = Request::new("sendMediaGroup");
     let mut media = Vec::with_capacity(attachments.len());
     for (number, attachment) in attachments.iter().enumerate() {
@@ -79,7 +90,10 @@ fn media_group(attachments: &[Attachment], caption: Option<&str>) -> Result<Requ
         let source = source(attachment, &mut call)?;
         let mut one = json!({ "type": kind, "media": source });
         if let (0, Some(caption)) = (number, caption) {
-            one["caption"] = caption.into();
+            one["caption"] = caption.words.into();
+            if let Some(entities) = &caption.entities {
+                one["caption_entities"] = entities.clone();
+            }
         }
         media.push(one);
     }

@@ -1,23 +1,25 @@
 //! Cutting long texts where a reader would.
 
+use std::ops::Range;
+
 /// The length of a text as Telegram counts it: in UTF-16 code units.
 pub(super) fn length(text: &str) -> usize {
     text.encode_utf16().count()
 }
 
-/// The text in parts of at most `most` units, each with something in it. Together they are the
-/// text, but for white space at the cuts, which Telegram does not show.
-pub(super) fn parts(text: &str, most: usize) -> Vec<&str> {
+/// Where the text is cut into parts of at most `most` units, each with something in it. Together
+/// they are the text, but for white space at the cuts, which Telegram does not show.
+pub(super) fn parts(text: &str, most: usize) -> Vec<Range<usize>> {
     let mut parts = Vec::new();
-    let mut rest = text;
-    while !rest.trim().is_empty() {
+    let mut from = 0;
+    while !text[from..].trim().is_empty() {
+        let rest = &text[from..];
         let end = fitting(rest, most);
         let cut = if end == rest.len() { end } else { place_to_cut(&rest[..end], &rest[end..]) };
-        let (part, after) = rest.split_at(cut);
-        if !part.trim().is_empty() {
-            parts.push(part);
+        if !rest[..cut].trim().is_empty() {
+            parts.push(from..from + cut);
         }
-        rest = after;
+        from += cut;
     }
     parts
 }
@@ -71,6 +73,10 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    fn parts(text: &str, most: usize) -> Vec<&str> {
+        super::parts(text, most).into_iter().map(|part| &text[part]).collect()
+    }
 
     /// I1: a long text is cut behind a paragraph, a sentence or a word.
     #[test]

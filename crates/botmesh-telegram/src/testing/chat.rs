@@ -41,6 +41,13 @@ impl FakeChat {
         self.sends(json!({ "text": text }));
     }
 
+    /// The user says two things, and the second one is delivered first.
+    pub fn says_swapped(&self, first: &str, second: &str) {
+        let [first, second] =
+            [first, second].map(|text| json!({ "message": self.message(json!({ "text": text })) }));
+        self.platform.state.queue_swapped(first, second);
+    }
+
     /// The user sends a message with these fields.
     pub fn sends(&self, content: Value) -> i64 {
         let message = self.message(content);
@@ -136,7 +143,7 @@ impl FakeChat {
             "message_id": self.platform.state.next_message(self.id),
             "from": self.user(),
             "chat": { "id": self.id, "type": self.kind },
-            "date": 1_790_000_000,
+            "date": self.platform.state.date(),
         });
         if let Some(topic) = self.topic {
             message["message_thread_id"] = topic.into();

@@ -31,6 +31,7 @@ pub(super) struct Inner {
     pub(super) overlaps: usize,
     pub(super) webhook: Option<Webhook>,
     pub(super) file: Vec<u8>,
+    date: Option<u64>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -61,6 +62,18 @@ impl State {
             inner.queue.push_back((id, update));
             id
         })
+    }
+
+    /// Queues two updates, the second one before the first.
+    pub(super) fn queue_swapped(&self, first: Value, second: Value) {
+        self.change(|inner| {
+            let numbers = [inner.last_update + 1, inner.last_update + 2];
+            inner.last_update += 2;
+            for (id, mut update) in numbers.into_iter().zip([first, second]).rev() {
+                update["update_id"] = id.into();
+                inner.queue.push_back((id, update));
+            }
+        });
     }
 
     pub(super) fn repeat(&self) {
@@ -116,6 +129,15 @@ impl State {
 
     pub(super) fn webhook(&self) -> Option<String> {
         self.inner.lock().webhook.as_ref().map(|webhook| webhook.url.clone())
+    }
+
+    /// The date of what users write, in seconds.
+    pub(super) fn date(&self) -> u64 {
+        self.inner.lock().date.unwrap_or(1_790_000_000)
+    }
+
+    pub(super) fn set_date(&self, seconds: u64) {
+        self.inner.lock().date = Some(seconds);
     }
 
     pub(super) fn set_file(&self, bytes: Vec<u8>) {

@@ -1,6 +1,7 @@
 //! What the suite of providers needs.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use botmesh_core::ChatKey;
@@ -8,6 +9,8 @@ use botmesh_core::conformance::provider::PICTURE;
 use botmesh_core::conformance::{Failure, Played, ProviderFixture, Received, ReceivedMessage};
 use botmesh_core::message::{Location, MediaKind};
 use botmesh_core::provider::Provider;
+use botmesh_core::text::Style;
+use botmesh_core::time::Timestamp;
 use botmesh_telegram::Telegram;
 use botmesh_telegram::testing::{Call, FakeChat, FakeTelegram, Fault};
 use botmesh_webhook::{Limits, Server, ServerHandle, WebhookRouter};
@@ -36,7 +39,7 @@ impl TelegramFixture {
         let telegram = Telegram::webhook(FakeTelegram::TOKEN, format!("http://{address}"));
         let provider = Arc::new(telegram.api(platform.address()).build().unwrap());
         let router = WebhookRouter::of(vec![Arc::clone(&provider) as Arc<dyn Provider>]);
-        let limits = Limits::builder().accept_time(std::time::Duration::from_secs(3)).build();
+        let limits = Limits::builder().accept_time(Duration::from_secs(3)).build();
         let server = Server::new(router.limits(limits.unwrap())).unwrap();
         let server = server.start(address).await.unwrap();
         Self { platform, provider, _server: Some(server) }
@@ -92,6 +95,21 @@ impl ProviderFixture for TelegramFixture {
         Played::Done
     }
 
+    async fn platform_swaps(&self, chat: &ChatKey, first: &str, second: &str) -> Played {
+        self.chat_of(chat).says_swapped(first, second);
+        Played::Done
+    }
+
+    async fn platform_clock_says(&self, moment: Timestamp) -> Played {
+        self.platform.dates(moment.as_millis() / 1000);
+        Played::Done
+    }
+
+    async fn platform_answers_late(&self, delay: Duration) -> Played {
+        self.platform.fails("*", Fault::Slow(delay));
+        Played::Done
+    }
+
     async fn platform_repeats(&self, _chat: &ChatKey) -> Played {
         self.platform.repeats();
         Played::Done
@@ -99,6 +117,9 @@ impl ProviderFixture for TelegramFixture {
 
     async fn platform_sends_garbage(&self) -> Played {
         if self.platform.webhook().is_some() {
+            // More than anybody should read.
+            let endless = "[".repeat(5 << 20);
+            self.platform.delivers(json!({ "raw": endless }));
             for raw in ["", "{", "[]", "null", "\"\"", "{\"update_id\":\"x\"}", "\u{fffd}\0"] {
                 self.platform.delivers(json!({ "raw": raw }));
             }
@@ -118,6 +139,10 @@ impl ProviderFixture for TelegramFixture {
             Failure::Broken => Fault::Error(500, "Internal Server Error".to_owned(), None),
             Failure::RateLimited(wait) => Fault::too_many(wait.as_secs()),
             Failure::ChatGone => Fault::blocked(),
+            Failure::Garbled => {
+                Fault::Raw(200, b"{\"ok\":true,\"result\":{\"message_id\":".to_vec())
+            }
+            Failure::Endless => Fault::Raw(200, vec![b' '; 8 << 20]),
             Failure::Unauthorized => Fault::Error(401, "Unauthorized".to_owned(), None),
             _ => return Played::Impossible,
         };
@@ -156,6 +181,8 @@ fn received(call: &Call) -> Option<Received> {
             });
             Some(Received::Message(ReceivedMessage {
                 text: call.text(),
+                formatted: formatted(call),
+                rows: Vec::new(),
                 buttons: call.buttons(),
                 attachments: call.attachments(),
                 location,
@@ -163,4 +190,23 @@ fn received(call: &Call) -> Option<Received> {
         }
         _ => None,
     }
+}
+
+/// What stands out in the words of a call, read back from the units that Telegram counts in.
+fn formatted(call: &Call) -> Vec<(String, Style)> {
+    let units: Vec<u16> = call.text().encode_utf16().collect();
+    let entities = call.json("entities");
+    let entities = entities.as_array().into_iter().flatten().filter_map(|entity| {
+        let at = |field: &str| entity[field].as_u64().and_then(|it| usize::try_from(it).ok());
+        let words = units.get(at("offset")?..at("offset")? + at("length")?)?;
+        let style = match entity["type"].as_str()? {
+            "bold" => Style::Bold,
+            "italic" => Style::Italic,
+            "code" => Style::Code,
+            "text_link" => Style::Link { address: entity["url"].as_str()?.to_owned().into() },
+            _ => return None,
+        };
+        Some((String::from_utf16(words).ok()?, style))
+    });
+    entities.collect()
 }

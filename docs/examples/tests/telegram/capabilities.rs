@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use botmesh_core::provider::{Capabilities, Provider};
+use botmesh_core::provider::{Capabilities, ChoiceLimits, Provider};
 use botmesh_core::terminal::Terminal;
 use botmesh_core::testing::TestProvider;
 use botmesh_telegram::Telegram;
@@ -11,19 +11,42 @@ use botmesh_telegram::testing::FakeTelegram;
 const BEGIN: &str = "<!-- capabilities -->\n";
 const END: &str = "<!-- /capabilities -->";
 
-type Ability = (&'static str, fn(&Capabilities) -> bool, &'static str);
+type Ability = (&'static str, fn(&Capabilities) -> String, &'static str);
 
-const ABILITIES: [Ability; 10] = [
-    ("one connection at a time", |able| able.exclusive_session, "all replicas are connected"),
-    ("buttons", |able| able.buttons, "numbered lines; a number or a label is a press"),
-    ("media, sent", |able| able.media, "`Unsupported`"),
-    ("media, downloaded", |able| able.download, "`Unsupported`"),
-    ("places", |able| able.location, "a line with the address of a map"),
-    ("edits", |able| able.edit, "`Unsupported`"),
-    ("deletions", |able| able.delete, "`Unsupported`"),
-    ("reactions", |able| able.react, "`Unsupported`"),
-    ("typing", |able| able.typing, "nothing is shown"),
-    ("idempotent sends", |able| able.idempotent_send, "a send that is repeated may come twice"),
+fn word(has: bool) -> String {
+    if has { "yes" } else { "no" }.to_owned()
+}
+
+fn limits(limits: Option<ChoiceLimits>) -> String {
+    match limits {
+        None => word(false),
+        Some(ChoiceLimits { most: usize::MAX, label: usize::MAX, .. }) => word(true),
+        Some(ChoiceLimits { most, label: usize::MAX, .. }) => format!("up to {most}"),
+        Some(ChoiceLimits { most, label, .. }) => format!("up to {most} of {label} characters"),
+    }
+}
+
+const ABILITIES: [Ability; 12] = [
+    ("one connection at a time", |able| word(able.exclusive_session), "all replicas are connected"),
+    (
+        "formatting",
+        |able| word(able.formatting),
+        "the words; an address behind the words of a link",
+    ),
+    ("buttons", |able| limits(able.buttons), "a list"),
+    ("lists", |able| limits(able.list), "numbered lines; a number or a label is a press"),
+    ("media, sent", |able| word(able.media), "`Unsupported`"),
+    ("media, downloaded", |able| word(able.download), "`Unsupported`"),
+    ("places", |able| word(able.location), "a line with the address of a map"),
+    ("edits", |able| word(able.edit), "`Unsupported`"),
+    ("deletions", |able| word(able.delete), "`Unsupported`"),
+    ("reactions", |able| word(able.react), "`Unsupported`"),
+    ("typing", |able| word(able.typing), "nothing is shown"),
+    (
+        "idempotent sends",
+        |able| word(able.idempotent_send),
+        "a send that is repeated may come twice",
+    ),
 ];
 
 fn table() -> String {
@@ -44,7 +67,7 @@ fn table() -> String {
     for (name, has, otherwise) in ABILITIES {
         write!(table, "\n| {name} |").unwrap();
         for (_, able) in &platforms {
-            table.push_str(if has(able) { " yes |" } else { " no |" });
+            write!(table, " {} |", has(able)).unwrap();
         }
         write!(table, " {otherwise} |").unwrap();
     }

@@ -56,6 +56,23 @@ pub async fn a_broken_platform_is_unreachable_and_sends_go_on(
     Ok(())
 }
 
+/// I6: an answer that is cut off, or that has no end, is an error after which sends go on.
+pub async fn an_answer_that_cannot_be_read_is_an_error_and_sends_go_on(
+    fixture: &dyn ProviderFixture,
+) -> Result<(), CaseError> {
+    let stage = Stage::open(fixture).await?;
+    for failure in [Failure::Garbled, Failure::Endless] {
+        let unknown = |error: &ProviderError| {
+            matches!(error, ProviderError::Unreachable { .. } | ProviderError::Unreadable { .. })
+        };
+        failed_send(&stage, failure, unknown).await?;
+    }
+    stage.sends(&Outgoing::text("this one does not")).await?;
+    let received = stage.received(0).await?;
+    ensure!(received.text == "this one does not", "the platform received {received:?}");
+    Ok(())
+}
+
 /// I6: a rate limit is an error that tells how long to wait, or is waited for.
 pub async fn a_rate_limit_tells_how_long_to_wait(
     fixture: &dyn ProviderFixture,

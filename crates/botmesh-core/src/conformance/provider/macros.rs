@@ -73,8 +73,17 @@ macro_rules! __provider_cases {
             outbound a_repeated_key_is_received_once
                 "I6: an idempotency key is honoured where it is declared";
 
+            showing formatting_is_received_at_its_words
+                "A8: what stands out in a text is received at its words, or the words are with the address";
+            showing buttons_within_the_limits_are_received
+                "A8: as many buttons as the provider declares, as long as it declares, are received";
+            showing more_buttons_than_there_is_room_for_become_a_list_or_lines
+                "A8: more buttons than there is room for become the rows of a list, else numbered lines";
+
             failing a_broken_platform_is_unreachable_and_sends_go_on
                 "I6: a failure of the platform is an error that may pass";
+            failing an_answer_that_cannot_be_read_is_an_error_and_sends_go_on
+                "I6: an answer that is cut off, or that has no end, is an error after which sends go on";
             failing a_rate_limit_tells_how_long_to_wait
                 "I6: a rate limit is an error that tells how long to wait, or is waited for";
             failing a_chat_that_is_gone_is_told_apart
@@ -83,6 +92,13 @@ macro_rules! __provider_cases {
                 "I6: refused credentials are an error of their own";
             failing a_chat_of_another_provider_is_an_error
                 "I6: a send to a chat of another provider is an error";
+
+            disorder messages_out_of_order_are_all_taken
+                "I6: messages that the platform delivers out of order are each taken, and told apart";
+            disorder a_wrong_clock_disturbs_nothing
+                "I6: what a platform believes about the time holds no message back";
+            disorder a_slow_answer_is_waited_for
+                "I6: a slow answer is waited for; meanwhile messages arrive, and nothing is sent twice";
 
             ending cancelling_ends_the_run
                 "I6: a cancelled run ends in time, without an error";

@@ -115,7 +115,7 @@ pub async fn buttons_come_back_with_payload_and_label(
     let mut menu = Outgoing::text("Which size?");
     menu.buttons =
         vec![OutgoingButton::new("Pequeño", "size:s|ñ"), OutgoingButton::new("Large", "~1.2:0")];
-    if !able.buttons {
+    if able.buttons.is_none() {
         stage.sends(&menu.adapted(&able)).await?;
         let received = stage.received(0).await?;
         for line in ["Which size?", "1. Pequeño", "2. Large"] {

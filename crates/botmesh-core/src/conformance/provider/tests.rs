@@ -95,12 +95,26 @@ caught! {
     a_provider_that_swallows_refusals_is_caught: SwallowsRefusals by
         a_message_that_a_full_chat_refuses_comes_again,
         a_message_that_a_stopping_bot_refuses_is_not_acknowledged;
+    /// I6: an older message that comes late is a message.
+    a_provider_that_drops_what_is_older_is_caught: DropsOlder by
+        messages_out_of_order_are_all_taken;
+    /// I6: nobody's clock decides what is new.
+    a_provider_that_believes_clocks_is_caught: BelievesClocks by a_wrong_clock_disturbs_nothing;
+    /// I6: slow is not gone.
+    a_provider_that_gives_up_early_is_caught: GivesUpEarly by a_slow_answer_is_waited_for;
     /// I6: texts are not cut on their way out.
     a_provider_that_cuts_what_bots_say_is_caught: CutsOutbound by
         a_mebibyte_of_text_is_received_whole_or_refused;
     /// A8: the payload is what the bot put in.
     a_provider_that_loses_payloads_is_caught: LosesPayloads by
         buttons_come_back_with_payload_and_label;
+    /// A8: a text is more than its words.
+    a_provider_that_drops_formatting_is_caught: DropsFormatting by
+        formatting_is_received_at_its_words;
+    /// A8: a choice that is not shown cannot be made.
+    a_provider_that_cuts_menus_is_caught: CutsMenus by
+        buttons_within_the_limits_are_received,
+        more_buttons_than_there_is_room_for_become_a_list_or_lines;
     /// A8: what is declared must be done.
     a_provider_that_only_says_that_it_did_is_caught: PretendsActions by
         an_edit_is_received_or_unsupported,
@@ -115,6 +129,7 @@ caught! {
     /// I6: callers act on the kind of an error.
     a_provider_with_one_error_for_all_is_caught: HasOneError by
         a_broken_platform_is_unreachable_and_sends_go_on,
+        an_answer_that_cannot_be_read_is_an_error_and_sends_go_on,
         a_rate_limit_tells_how_long_to_wait,
         a_chat_that_is_gone_is_told_apart,
         refused_credentials_are_told_apart;

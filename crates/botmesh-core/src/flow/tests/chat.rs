@@ -39,6 +39,7 @@ pub(super) fn text(words: &str) -> Message {
 pub(super) fn shown(text: &Text) -> Cow<'_, str> {
     match text {
         Text::Plain(text) => Cow::Borrowed(text),
+        Text::Formatted(_) => text.outline(),
         Text::Localized(text) => Cow::Borrowed(match text.key() {
             "core.cancel.words" => "cancel, stop it",
             "core.choice.yes" => "Yes",

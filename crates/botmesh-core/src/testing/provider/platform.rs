@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 use super::transcript::{Happening, Transcript};
 use crate::id::{ChatKey, MessageId, ProviderId};
 use crate::message::{Message, Outgoing};
-use crate::provider::{Capabilities, ProviderError, Receipt, SendOptions, Session};
+use crate::provider::{Capabilities, ChoiceLimits, ProviderError, Receipt, SendOptions, Session};
 use crate::watched::Watched;
 
 /// What all connections share.
@@ -53,7 +53,8 @@ pub(super) enum Fault {
 impl Platform {
     pub(super) fn new(id: ProviderId) -> Self {
         let capabilities = Capabilities {
-            buttons: true,
+            formatting: true,
+            buttons: Some(ChoiceLimits::NONE),
             media: true,
             location: true,
             edit: true,

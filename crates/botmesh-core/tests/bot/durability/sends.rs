@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use botmesh_core::Event;
 use botmesh_core::bot::{Uncertain, UncertainOutcome};
-use botmesh_core::provider::Capabilities;
+use botmesh_core::provider::{Capabilities, ChoiceLimits};
 use botmesh_core::testing::TestProvider;
 
 use super::*;
@@ -37,7 +37,8 @@ fn thrice(
 /// A platform that recognises a send that comes again.
 fn knowing_keys() -> TestProvider {
     let mut capabilities = Capabilities::default();
-    (capabilities.idempotent_send, capabilities.buttons) = (true, true);
+    capabilities.idempotent_send = true;
+    capabilities.buttons = Some(ChoiceLimits::NONE);
     TestProvider::new().with_capabilities(capabilities)
 }
 

@@ -1,6 +1,7 @@
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use parking_lot::Mutex;
@@ -29,9 +30,9 @@ macro_rules! flaws {
 
 flaws! {
     SwapsMessages, MixesChats, HasNoIds, NumbersAnew, ChangesInbound, CutsInbound, DropsCaptions,
-    AcknowledgesEarly, SwallowsRefusals,
+    AcknowledgesEarly, SwallowsRefusals, DropsOlder, BelievesClocks, GivesUpEarly,
     SwapsSends, ChangesOutbound, CutsOutbound, SendsEmpty, RepeatsReceipts, LosesPayloads,
-    DropsAttachments, PretendsActions, SilentlyLacks, ForgetsKeys, HasOneError,
+    DropsAttachments, DropsFormatting, CutsMenus, PretendsActions, SilentlyLacks, ForgetsKeys, HasOneError,
     SendsAnywhere, IgnoresCancellation, WaitsForTheBot, RunsOnce, EndsAtGarbage, StaysAway,
     ShowsSecrets,
 }
@@ -71,6 +72,8 @@ struct Meddler {
     count: AtomicUsize,
     swapped: Mutex<Option<Message>>,
     finished: AtomicUsize,
+    /// The highest number, or the latest moment, that there was.
+    newest: AtomicUsize,
 }
 
 impl Meddler {
@@ -95,6 +98,19 @@ impl Deliveries for Meddler {
             Flaw::MixesChats => {
                 let provider = ProviderId::new("test").unwrap();
                 message.chat = ChatKey::new(&provider, "ana").unwrap();
+            }
+            Flaw::DropsOlder => {
+                let number = message.id.as_ref().and_then(|id| id.as_str()[1..].parse().ok());
+                let newest = self.newest.fetch_max(number.unwrap_or(0), Ordering::Relaxed);
+                if number.is_some_and(|number: usize| number < newest) {
+                    return Ok(Accepted::Duplicate);
+                }
+            }
+            Flaw::BelievesClocks => {
+                let moment = usize::try_from(message.sent_at.as_millis()).unwrap();
+                if moment < self.newest.fetch_max(moment, Ordering::Relaxed) {
+                    return Ok(Accepted::Duplicate);
+                }
             }
             Flaw::HasNoIds => message.id = None,
             Flaw::NumbersAnew => message.id = Some(MessageId::new(format!("n{count}")).unwrap()),
@@ -169,6 +185,8 @@ impl Flawed {
                     return Ok(Receipt::default());
                 }
             }
+            Flaw::DropsFormatting => message.spans.clear(),
+            Flaw::CutsMenus => message.buttons.truncate(2),
             Flaw::SilentlyLacks => message.attachments.clear(),
             Flaw::ForgetsKeys => options.idempotency_key = None,
             _ => {}
@@ -202,6 +220,7 @@ impl Provider for Flawed {
             count: AtomicUsize::new(0),
             swapped: Mutex::default(),
             finished: AtomicUsize::new(0),
+            newest: AtomicUsize::new(0),
         });
         let cancel = CancellationToken::new();
         let (state, mut states) = watch::channel(ConnectionState::Connecting);
@@ -235,7 +254,14 @@ impl Provider for Flawed {
     ) -> Result<Receipt, ProviderError> {
         let own = ChatKey::new(self.id(), &chat.chat()).unwrap();
         let chat = if self.flaw == Flaw::SendsAnywhere { &own } else { chat };
-        let sent = self.send_wrongly(chat, message.clone(), options).await;
+        let sending = self.send_wrongly(chat, message.clone(), options);
+        let patience = if self.flaw == Flaw::GivesUpEarly { 1 } else { 3600 };
+        let sent = match tokio::time::timeout(Duration::from_secs(patience), sending).await {
+            Ok(sent) => sent,
+            Err(late) => {
+                Err(ProviderError::Unreachable { provider: self.id().clone(), source: late.into() })
+            }
+        };
         sent.map_err(|error| match self.flaw {
             Flaw::HasOneError => {
                 ProviderError::Rejected { provider: self.id().clone(), reason: error.to_string() }

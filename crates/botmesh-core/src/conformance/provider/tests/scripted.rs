@@ -10,13 +10,22 @@ use tokio::sync::mpsc;
 use super::flawed::{Flaw, Flawed};
 use crate::conformance::{Failure, Played, ProviderFixture, Received, ReceivedMessage};
 use crate::id::{ChatKey, MessageId};
-use crate::message::{ButtonPress, Content, Location, Media, MediaKind, Message, Outgoing};
-use crate::provider::{Capabilities, Provider, ProviderError};
+use crate::message::{
+    ButtonLayout, ButtonPress, Content, Location, Media, MediaKind, Message, Outgoing,
+};
+use crate::provider::{Capabilities, ChoiceLimits, Provider, ProviderError};
 use crate::testing::TestProvider;
 use crate::testing::provider::Happening;
+use crate::time::Timestamp;
 
+/// With buttons and lists as narrow as on the narrowest platforms.
 pub(super) fn everything() -> Capabilities {
-    Capabilities { idempotent_send: true, ..TestProvider::new().capabilities() }
+    Capabilities {
+        buttons: Some(ChoiceLimits::new(3, 20)),
+        list: Some(ChoiceLimits::new(10, 24)),
+        idempotent_send: true,
+        ..TestProvider::new().capabilities()
+    }
 }
 
 /// The scriptable provider, with a platform that pushes one message after the other.
@@ -28,6 +37,7 @@ pub(super) struct ScriptedFixture {
     pushes: mpsc::UnboundedSender<Message>,
     last: Mutex<HashMap<ChatKey, Message>>,
     said: AtomicUsize,
+    clock: Mutex<Timestamp>,
     acknowledged: Arc<AtomicUsize>,
 }
 
@@ -61,17 +71,22 @@ impl ScriptedFixture {
             pushes,
             last: Mutex::default(),
             said: AtomicUsize::new(0),
+            clock: Mutex::default(),
             acknowledged,
         }
     }
 
     fn push(&self, chat: &ChatKey, content: Content) -> Played {
-        let number = self.said.fetch_add(1, Ordering::Relaxed);
-        let id = MessageId::new(format!("u{number}")).unwrap();
-        let message = Message::new(chat.clone(), content).with_id(id);
+        let message = self.message(chat, content);
         self.last.lock().insert(chat.clone(), message.clone());
         self.pushes.send(message).unwrap();
         Played::Done
+    }
+
+    fn message(&self, chat: &ChatKey, content: Content) -> Message {
+        let number = self.said.fetch_add(1, Ordering::Relaxed);
+        let id = MessageId::new(format!("u{number}")).unwrap();
+        Message::new(chat.clone(), content).with_id(id).with_sent_at(*self.clock.lock())
     }
 }
 
@@ -114,6 +129,25 @@ impl ProviderFixture for ScriptedFixture {
         self.push(chat, Content::Location(place.clone()))
     }
 
+    async fn platform_swaps(&self, chat: &ChatKey, first: &str, second: &str) -> Played {
+        let [first, second] =
+            [first, second].map(|text| self.message(chat, Content::Text(text.into())));
+        for message in [second, first] {
+            self.pushes.send(message).unwrap();
+        }
+        Played::Done
+    }
+
+    async fn platform_clock_says(&self, moment: Timestamp) -> Played {
+        *self.clock.lock() = moment;
+        Played::Done
+    }
+
+    async fn platform_answers_late(&self, delay: Duration) -> Played {
+        self.platform.delay_sends(delay);
+        Played::Done
+    }
+
     async fn platform_repeats(&self, chat: &ChatKey) -> Played {
         let last = self.last.lock().get(chat).cloned();
         self.pushes.send(last.unwrap()).unwrap();
@@ -133,6 +167,9 @@ impl ProviderFixture for ScriptedFixture {
         let reason = "the user left".to_owned();
         self.platform.fail_next_send(match failure {
             Failure::Broken => ProviderError::Unreachable { provider, source: "status 500".into() },
+            Failure::Garbled | Failure::Endless => {
+                ProviderError::Unreachable { provider, source: "no answer that ends".into() }
+            }
             Failure::RateLimited(retry_after) => {
                 ProviderError::RateLimited { provider, retry_after }
             }
@@ -173,9 +210,20 @@ impl ProviderFixture for ScriptedFixture {
 }
 
 fn as_received(message: Outgoing) -> ReceivedMessage {
+    let labels = message.buttons.iter().map(|button| button.label.to_string()).collect();
+    let (buttons, rows) = match message.layout {
+        ButtonLayout::Inline => (labels, Vec::new()),
+        ButtonLayout::List => (Vec::new(), labels),
+    };
+    let formatted = message.spans.iter().map(|span| {
+        let words = message.text.get(span.start..span.end).unwrap_or_default();
+        (words.to_owned(), span.style.clone())
+    });
     ReceivedMessage {
+        formatted: formatted.collect(),
         text: message.text.into(),
-        buttons: message.buttons.iter().map(|button| button.label.to_string()).collect(),
+        buttons,
+        rows,
         attachments: message.attachments.iter().map(|one| one.kind).collect(),
         location: message.location,
     }
