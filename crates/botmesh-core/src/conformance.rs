@@ -35,6 +35,7 @@ mod case;
 pub mod checkpoint;
 pub mod commit;
 pub mod coordinator;
+pub mod crash;
 pub mod differential;
 pub mod document;
 pub mod fence;

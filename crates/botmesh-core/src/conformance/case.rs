@@ -97,7 +97,7 @@ pub(super) use {ensure, ensure_eq};
 pub(super) const GRAIN: Duration = Duration::from_millis(2);
 
 /// How long a case waits for what must happen.
-const PATIENCE: Duration = Duration::from_secs(20);
+pub(super) const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Lets time pass until `condition` holds.
 pub(super) async fn eventually<F>(

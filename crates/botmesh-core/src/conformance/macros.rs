@@ -135,6 +135,13 @@ macro_rules! __store_cases {
                 "G6: what has ended is forgotten after its time";
             threads recovery a_durable_inbox_keeps_everything_when_opened_again
                 "G7: what was admitted survives the end of the process";
+
+            threads crash wherever_a_process_dies_nothing_is_lost_and_one_send_repeated_at_most
+                "G4, G7: killed at any call to the store, a bot loses nothing";
+            threads crash wherever_a_process_dies_a_platform_that_knows_keys_sees_each_send_once
+                "G4, G7: a platform that knows keys sees each send once";
+            threads crash wherever_a_replica_dies_the_other_one_goes_on
+                "G2, G7: killed at any call to the store, a replica is replaced by another";
         }
     };
     (@test [$fixture:expr] $($kind:ident $module:ident $case:ident $promise:literal;)*) => {

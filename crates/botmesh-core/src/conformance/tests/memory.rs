@@ -14,7 +14,7 @@ struct MemoryFixture(Mutex<HashMap<String, MemoryStore>>);
 #[async_trait]
 impl StoreFixture for MemoryFixture {
     async fn open(&self, prefix: &str) -> Option<Arc<dyn Store>> {
-        Some(Arc::new(self.0.lock().entry(prefix.to_owned()).or_default().clone()))
+        Some(Arc::new(self.0.lock().entry(prefix.to_owned()).or_default().clone().as_shared()))
     }
 
     async fn pass(&self, time: Duration) {

@@ -1,0 +1,68 @@
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use crate::watched::Watched;
+
+/// The places at which a process can die: before and after each call that changes what its store
+/// has of chats. Clones are the same places.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use botmesh_core::MemoryStore;
+/// use botmesh_core::testing::{CrashPoints, CrashingStore};
+///
+/// let points = CrashPoints::at(3);
+/// let store = CrashingStore::new(Arc::new(MemoryStore::new()), points.clone());
+/// // Run a bot on `store`, and drop it when `points.crashed()` is over.
+/// # drop((store, points));
+/// ```
+#[derive(Debug, Clone)]
+pub struct CrashPoints(Arc<Points>);
+
+#[derive(Debug)]
+struct Points {
+    at: usize,
+    passed: AtomicUsize,
+    crashed: Watched<bool>,
+}
+
+impl CrashPoints {
+    /// The process dies at the point with this number, from 0. Then no call ever returns.
+    #[must_use]
+    pub fn at(number: usize) -> Self {
+        let (passed, crashed) = (AtomicUsize::new(0), Watched::new(false));
+        Self(Arc::new(Points { at: number, passed, crashed }))
+    }
+
+    /// The process does not die.
+    #[must_use]
+    pub fn never() -> Self {
+        Self::at(usize::MAX)
+    }
+
+    /// How many points were passed or died at.
+    #[must_use]
+    pub fn passed(&self) -> usize {
+        self.0.passed.load(Ordering::Acquire)
+    }
+
+    /// Waits until the process has died. Safe to cancel.
+    pub async fn crashed(&self) {
+        self.0.crashed.watch().wait_for(|crashed| *crashed).await;
+    }
+
+    pub(super) async fn pass(&self) {
+        if self.0.passed.fetch_add(1, Ordering::AcqRel) == self.0.at {
+            self.0.crashed.replace(true);
+        }
+        self.live().await;
+    }
+
+    /// Never returns when the process has died.
+    pub(super) async fn live(&self) {
+        if self.0.crashed.get() {
+            std::future::pending::<()>().await;
+        }
+    }
+}
