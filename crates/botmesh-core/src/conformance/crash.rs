@@ -83,7 +83,8 @@ pub async fn wherever_a_replica_dies_the_other_one_goes_on(
 
 async fn at_every_point(fixture: &dyn StoreFixture, setting: Setting) -> Result<(), CaseError> {
     let store = Space::new(fixture).open().await?;
-    (inbox(&*store)?, conditional(&*store)?);
+    inbox(&*store)?;
+    conditional(&*store)?;
     if setting.replicas > 1 && !store.is_shared() {
         return Err(CaseError::NotRun("not shared"));
     }
@@ -106,8 +107,8 @@ async fn at_every_point(fixture: &dyn StoreFixture, setting: Setting) -> Result<
 async fn run(fixture: &dyn StoreFixture, setting: Setting, at: usize) -> Result<usize, CaseError> {
     let store = Space::new(fixture).open().await?;
     let points = CrashPoints::at(at);
-    let mut capabilities = Capabilities::default();
-    capabilities.idempotent_send = setting.knows_keys;
+    let capabilities =
+        Capabilities { idempotent_send: setting.knows_keys, ..Capabilities::default() };
     let platform = TestProvider::new().with_capabilities(capabilities);
     let hub = (setting.replicas > 1).then(MemoryCoordinationHub::new);
     let mut processes = Vec::new();
