@@ -2,17 +2,22 @@
 //! run.
 
 mod bare;
+mod connections;
 mod counters;
 mod fail_over;
 mod fleet;
 mod latency;
-mod mongo;
+pub(crate) mod mongo;
+pub(crate) mod mysql;
 mod options;
 pub(crate) mod postgres;
+mod processor;
 mod report;
 pub(crate) mod server;
+mod statements;
 mod throughput;
 mod upkeep;
+mod workers;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -39,6 +44,7 @@ pub async fn measure(options: &Options, told: impl Fn(&Figure)) -> Result<()> {
     let mut report = Report::new(told);
     match options.backend {
         Backend::Postgres => return postgres::measure(options, &mut report).await,
+        Backend::Mysql => return mysql::measure(options, &mut report).await,
         Backend::Mongo => return mongo::measure(options, &mut report).await,
         Backend::Redis => {}
     }

@@ -9,12 +9,14 @@ use anyhow::{Context as _, Result, bail, ensure};
 use botmesh_core::MemoryStore;
 use botmesh_core::id::{ChatKey, Fence};
 use botmesh_core::store::{CheckpointWrite, Collection, Store, Swap};
+use botmesh_mongo_store::MongoStore;
+use botmesh_mysql_store::MysqlStore;
 use botmesh_postgres_store::PostgresStore;
 use botmesh_redis_store::RedisStore;
 use botmesh_sqlite_store::SqliteStore;
 use tokio::task::JoinSet;
 
-use crate::coordination::{postgres, server};
+use crate::coordination::{mongo, mysql, postgres, server};
 use crate::spread::{quantile, rate};
 
 /// How to use the bench.
@@ -108,6 +110,20 @@ pub async fn measure(options: &Options) -> Result<()> {
             let store = PostgresStore::connect(url).prefix(format!("{commit}_")).await?;
             of(name, Arc::new(store), options).await?;
         }
+    }
+    if wanted("mysql") {
+        let server = mysql::server::PrivateServer::start().await?;
+        of("mysql (MariaDB)", Arc::new(MysqlStore::connect(server.url()).await?), options).await?;
+    }
+    // Of the reader's own, if there is one.
+    if wanted("mongo")
+        && let Ok(url) = std::env::var(mongo::URL)
+    {
+        let server = mongo::Server::open(&url).await?;
+        ensure!(!server.is_stand_in().await?, "{} is a stand-in for MongoDB", mongo::URL);
+        let store = MongoStore::connect(url).database(mongo::DATABASE).await?;
+        of("mongo", Arc::new(store), options).await?;
+        server.drop_everything().await?;
     }
     Ok(())
 }

@@ -6,7 +6,7 @@ use anyhow::Result;
 use botmesh_core::coordination::{AcquireTurn, Coordinator as _, CoordinatorSettings};
 use tokio::task::JoinSet;
 
-use super::fleet::Fleet;
+use super::fleet::{CONNECTIONS, Fleet};
 use super::latency::Times;
 use super::{Figure, Options, Report, SHORT_LEASE, chat, take};
 
@@ -55,7 +55,10 @@ fn tell(report: &mut Report<'_>, what: &str, times: Times, most: Duration, goal:
 /// line runs.
 async fn kill<F: Fleet>(fleet: F, number: usize) -> Result<Duration> {
     let settings = CoordinatorSettings::builder().lease(SHORT_LEASE).build()?;
-    let (victim, heir) = (fleet.start(settings.clone()).await?, fleet.start(settings).await?);
+    let (victim, heir) = (
+        fleet.start(settings.clone(), CONNECTIONS).await?,
+        fleet.start(settings, CONNECTIONS).await?,
+    );
     let key = chat(number as u64)?;
     let turn = take(&*victim, &key).await?;
     let ticket = heir.reserve(&key).await?;
@@ -79,7 +82,8 @@ async fn kill<F: Fleet>(fleet: F, number: usize) -> Result<Duration> {
 /// A replica that holds a chat stops. How long until the next in line runs.
 async fn stop<F: Fleet>(fleet: &F) -> Result<Duration> {
     let settings = CoordinatorSettings::default;
-    let (leaving, heir) = (fleet.start(settings()).await?, fleet.start(settings()).await?);
+    let (leaving, heir) =
+        (fleet.start(settings(), CONNECTIONS).await?, fleet.start(settings(), CONNECTIONS).await?);
     let key = chat(0)?;
     let turn = take(&*leaving, &key).await?;
     let ticket = heir.reserve(&key).await?;

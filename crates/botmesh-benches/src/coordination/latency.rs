@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
-use botmesh_core::coordination::{Coordinator as _, CoordinatorSettings};
+use botmesh_core::coordination::{Coordinator, CoordinatorSettings};
 use redis::AsyncConnectionConfig;
 use redis::aio::MultiplexedConnection;
 use tokio::sync::mpsc;
@@ -25,12 +25,8 @@ pub(super) async fn measure(
     let first = replica(&server.url()).await?;
     let second = replica(&server.url()).await?;
     let mut bare = BarePush::connect(server).await?;
-    let (mut ours, mut pushes) = (Vec::new(), Vec::new());
-    for _ in 0..options.samples {
-        pushes.push(bare.push().await?);
-        ours.push(hand_over(&*first, &*second).await?);
-    }
-    let (ours, pushes) = (Times::of(ours)?, Times::of(pushes)?);
+    let push = async || bare.push().await;
+    let [ours, pushes] = hand_overs(&*first, &*second, options.samples, push).await?;
     let goal = "<= 1.5";
     tell(report, "hand-over by push, release to running", &ours, (PUSH, &pushes), [goal, ""]);
     first.stop().await?;
@@ -142,6 +138,39 @@ impl Times {
         let at = |share| quantile(&times, share).context("nothing was measured");
         Ok(Self { p50: at(0.5)?, p99: at(0.99)? })
     }
+}
+
+/// How long messages of free chats wait for their turns, and what `bare` took just before each.
+pub(super) async fn free_chats(
+    replica: &impl Coordinator,
+    samples: usize,
+    mut bare: impl AsyncFnMut() -> Result<Duration>,
+) -> Result<[Times; 2]> {
+    let (mut grants, mut limits) = (Vec::new(), Vec::new());
+    for number in 0..samples {
+        limits.push(bare().await?);
+        let key = chat(number as u64)?;
+        let begun = Instant::now();
+        let turn = take(replica, &key).await?;
+        grants.push(begun.elapsed());
+        turn.release().await?;
+    }
+    Ok([Times::of(grants)?, Times::of(limits)?])
+}
+
+/// How long chats take from one replica to the other, and what `bare` took just before each.
+pub(super) async fn hand_overs(
+    from: &impl Coordinator,
+    to: &impl Coordinator,
+    samples: usize,
+    mut bare: impl AsyncFnMut() -> Result<Duration>,
+) -> Result<[Times; 2]> {
+    let (mut ours, mut limits) = (Vec::new(), Vec::new());
+    for _ in 0..samples {
+        limits.push(bare().await?);
+        ours.push(hand_over(from, to).await?);
+    }
+    Ok([Times::of(ours)?, Times::of(limits)?])
 }
 
 pub(super) fn tell(

@@ -6,7 +6,7 @@ use anyhow::{Context as _, Result, bail};
 pub const USAGE: &str = "\
 usage: cargo xtask bench coordination [OPTION]
 
-  --backend NAME    redis (by default), postgres, or mongo at BOTMESH_TEST_MONGO_URL
+  --backend NAME    redis (by default), postgres, mysql, or mongo at BOTMESH_TEST_MONGO_URL
   --quick           some seconds: does it work at all?
   --full            also with 100,000 chats
   --chats N         throughput only, with so many chats
@@ -19,6 +19,8 @@ pub enum Backend {
     Redis,
     /// PostgreSQL.
     Postgres,
+    /// MariaDB, in place of MySQL.
+    Mysql,
     /// MongoDB, at the URL in the environment.
     Mongo,
 }
@@ -76,6 +78,7 @@ impl Options {
                     options.backend = match arguments.next().as_deref() {
                         Some("redis") => Backend::Redis,
                         Some("postgres") => Backend::Postgres,
+                        Some("mysql") => Backend::Mysql,
                         Some("mongo") => Backend::Mongo,
                         other => bail!("there is no backend {other:?}\n{USAGE}"),
                     }
@@ -123,6 +126,8 @@ mod tests {
         assert_eq!((postgres.backend, postgres.rounds), (Backend::Postgres, 1));
         let mongo = parse(&["--backend", "mongo"]).unwrap().unwrap();
         assert_eq!(mongo.backend, Backend::Mongo);
+        let mysql = parse(&["--backend", "mysql"]).unwrap().unwrap();
+        assert_eq!(mysql.backend, Backend::Mysql);
         assert_eq!(parse(&["--help"]).unwrap(), None);
         assert_eq!(parse(&["--bench", "--full"]).unwrap().unwrap().held, 100_000);
     }

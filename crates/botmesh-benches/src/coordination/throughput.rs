@@ -1,18 +1,17 @@
 //! How many messages are coordinated in each second.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use botmesh_core::coordination::Coordinator;
+use botmesh_core::coordination::Coordinator as _;
 use botmesh_core::id::ChatKey;
-use tokio::task::JoinSet;
 
 use super::bare::Calls;
 use super::counters::Counters;
 use super::server::PrivateServer;
-use super::{Figure, Options, Report, chat, replica, take};
+use super::workers::coordinate;
+use super::{Figure, Options, Report, chat, replica};
 use crate::spread::{Spread, rate};
 
 /// So many messages are in work at the same time.
@@ -46,7 +45,7 @@ pub(super) async fn measure(
                         tokio::task::spawn_blocking(move || calls.run(chats, messages, ahead))
                             .await??
                     } else {
-                        coordinate(&running, &keys, options.messages, AT_ONCE).await?
+                        coordinate(&running, &keys, options.messages, AT_ONCE as usize).await?
                     };
                     let used = Counters::read(&mut connection).await?.since(before);
                     runs.add(options.messages, took, used);
@@ -134,34 +133,4 @@ impl Runs {
         };
         medians().context("nothing was measured")
     }
-}
-
-/// Takes and releases the turns of `messages` messages, one chat after the other and so many at the
-/// same time.
-pub(super) async fn coordinate<C: Coordinator + 'static>(
-    replicas: &[Arc<C>],
-    keys: &Arc<[ChatKey]>,
-    messages: u64,
-    at_once: u64,
-) -> Result<Duration> {
-    let next = Arc::new(AtomicU64::new(0));
-    let begun = Instant::now();
-    let mut workers = JoinSet::new();
-    for replica in replicas.iter().cycle().take(usize::try_from(at_once)?) {
-        let (replica, keys, next) = (Arc::clone(replica), Arc::clone(keys), Arc::clone(&next));
-        workers.spawn(async move {
-            loop {
-                let message = next.fetch_add(1, Ordering::Relaxed);
-                if message >= messages {
-                    return anyhow::Ok(());
-                }
-                let index = usize::try_from(message)? % keys.len();
-                take(&*replica, &keys[index]).await?.release().await?;
-            }
-        });
-    }
-    while let Some(worker) = workers.join_next().await {
-        worker??;
-    }
-    Ok(begun.elapsed())
 }

@@ -1,7 +1,5 @@
 //! What a client without any logic reaches by the same driver, with the same guarantees.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
@@ -9,79 +7,79 @@ use botmesh_core::id::ChatKey;
 use mongodb::bson::{Document, doc};
 use mongodb::options::{ClientOptions, WriteConcern};
 use mongodb::{Client, Collection};
-use tokio::task::JoinSet;
 
-use super::{AT_ONCE, CONNECTIONS, DATABASE};
+use super::{CONNECTIONS, DATABASE};
+use crate::coordination::statements::AT_ONCE;
+use crate::coordination::workers::{BareClient, Worker};
 
-/// Two operations for each message: the least that a coordinator has to write.
-pub(super) struct BareClient {
-    client: Client,
-    rows: Collection<Document>,
-}
+/// The server, and what is asked of it beside messages.
+pub(crate) struct Server(Client);
 
-impl BareClient {
-    pub(super) async fn open(url: &str) -> Result<Self> {
+impl Server {
+    pub(crate) async fn open(url: &str) -> Result<Self> {
         let mut options = ClientOptions::parse(url).await?;
         let mut majority = WriteConcern::majority();
         majority.journal = Some(true);
         options.write_concern = Some(majority);
         options.retry_writes = Some(false);
-        options.max_pool_size = Some(CONNECTIONS);
+        options.max_pool_size = Some(u32::try_from(CONNECTIONS)?);
         let client = Client::with_options(options)?;
         client.database(DATABASE).drop().await?;
-        let rows = client.database(DATABASE).collection("bare");
-        Ok(Self { client, rows })
+        Ok(Self(client))
     }
 
-    /// Whether the server is the one that tests use in place of MongoDB.
-    pub(super) async fn is_stand_in(&self) -> Result<bool> {
-        let hello = self.client.database("admin").run_command(doc! { "hello": 1 }).await?;
+    /// Whether it is the one that tests use in place of MongoDB.
+    pub(crate) async fn is_stand_in(&self) -> Result<bool> {
+        let hello = self.0.database("admin").run_command(doc! { "hello": 1 }).await?;
         Ok(hello.get_str("setName").is_ok_and(|name| name == "secantus"))
     }
 
-    pub(super) async fn drop_everything(&self) -> Result<()> {
-        Ok(self.client.database(DATABASE).drop().await?)
+    /// How many connections there are to it.
+    pub(super) async fn connections(&self) -> Result<i64> {
+        let status = self.0.database("admin").run_command(doc! { "serverStatus": 1 }).await?;
+        Ok(status.get_document("connections")?.get_i32("current")?.into())
     }
 
-    /// How long `messages` messages take, one chat after the other.
-    pub(super) async fn run(&self, keys: &Arc<[ChatKey]>, messages: u64) -> Result<Duration> {
-        let next = Arc::new(AtomicU64::new(0));
-        let begun = Instant::now();
-        let mut workers = JoinSet::new();
-        for _ in 0..AT_ONCE {
-            let (rows, keys, next) = (self.rows.clone(), Arc::clone(keys), Arc::clone(&next));
-            workers.spawn(async move {
-                loop {
-                    let message = next.fetch_add(1, Ordering::Relaxed);
-                    if message >= messages {
-                        return anyhow::Ok(());
-                    }
-                    let key = &keys[usize::try_from(message)? % keys.len()];
-                    take(&rows, key).await?;
-                    let free = doc! { "$unset": { "holder": "" } };
-                    rows.find_one_and_update(doc! { "_id": key.as_str() }, free).await?;
-                }
-            });
-        }
-        while let Some(worker) = workers.join_next().await {
-            worker??;
-        }
-        Ok(begun.elapsed())
+    /// A client that takes and frees rows.
+    pub(super) fn bare(&self) -> BareClient<Rows> {
+        BareClient::new((0..AT_ONCE).map(|_| self.rows()).collect())
+    }
+
+    fn rows(&self) -> Rows {
+        Rows(self.0.database(DATABASE).collection("bare"))
     }
 
     /// How long one operation takes.
-    pub(super) async fn one(&self, key: &ChatKey) -> Result<Duration> {
+    pub(super) async fn one(&self, chat: &ChatKey) -> Result<Duration> {
         let begun = Instant::now();
-        take(&self.rows, key).await?;
+        self.rows().take(chat).await?;
         Ok(begun.elapsed())
+    }
+
+    pub(crate) async fn drop_everything(&self) -> Result<()> {
+        Ok(self.0.database(DATABASE).drop().await?)
     }
 }
 
-async fn take(rows: &Collection<Document>, key: &ChatKey) -> Result<()> {
-    let taken = doc! {
-        "$set": { "holder": "replica#0123456789abcdef01234567" },
-        "$inc": { "fence": 1_i64 },
-    };
-    rows.find_one_and_update(doc! { "_id": key.as_str() }, taken).upsert(true).await?;
-    Ok(())
+/// Runs two operations for each message: the least that a coordinator has to write.
+pub(super) struct Rows(Collection<Document>);
+
+impl Rows {
+    async fn take(&self, chat: &ChatKey) -> Result<()> {
+        let taken = doc! {
+            "$set": { "holder": "replica#0123456789abcdef01234567" },
+            "$inc": { "fence": 1_i64 },
+        };
+        self.0.find_one_and_update(doc! { "_id": chat.as_str() }, taken).upsert(true).await?;
+        Ok(())
+    }
+}
+
+impl Worker for Rows {
+    async fn handle(&mut self, chat: &ChatKey) -> Result<()> {
+        self.take(chat).await?;
+        let free = doc! { "$unset": { "holder": "" } };
+        self.0.find_one_and_update(doc! { "_id": chat.as_str() }, free).await?;
+        Ok(())
+    }
 }

@@ -1,15 +1,14 @@
 //! What clients without any logic reach by the same driver.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
+use botmesh_core::id::ChatKey;
 use sqlx::postgres::PgListener;
 use sqlx::{Executor as _, PgConnection};
-use tokio::task::JoinSet;
 
 use super::server::PrivateServer;
+use crate::coordination::workers::{BareClient, Worker};
 
 const TABLE: &str = "CREATE UNLOGGED TABLE bare (
     name BYTEA PRIMARY KEY, holder BYTEA, fence BIGINT NOT NULL, expires_at BIGINT NOT NULL
@@ -22,69 +21,40 @@ const TAKE: &str = "INSERT INTO bare AS b (name, holder, fence, expires_at) VALU
 const RELEASE: &str =
     "UPDATE bare SET holder = NULL, expires_at = $3 WHERE name = $1 AND holder = $2";
 
-/// Connections that are tried; each has one task.
+/// Connections that are tried.
 const CONNECTIONS: [usize; 4] = [2, 4, 8, 16];
 
-/// Two prepared statements for each message, over a number of connections that each have one task.
-pub(super) struct BareClient {
-    connections: tokio::sync::Mutex<Vec<PgConnection>>,
+/// A connection that runs two prepared statements for each message.
+pub(super) struct Statements(PgConnection);
+
+/// A client with as many connections as serve it best on this machine.
+pub(super) async fn client(
+    server: &PrivateServer,
+    messages: u64,
+) -> Result<BareClient<Statements>> {
+    server.connection().await?.execute(TABLE).await?;
+    let mut clients = Vec::new();
+    for connections in CONNECTIONS {
+        let mut workers = Vec::new();
+        for _ in 0..connections {
+            workers.push(Statements(server.connection().await?));
+        }
+        clients.push(BareClient::new(workers));
+    }
+    BareClient::fastest(clients, messages).await
 }
 
-impl BareClient {
-    /// A client with as many connections as serve it best on this machine.
-    pub(super) async fn tuned(server: &PrivateServer, messages: u64) -> Result<Self> {
-        server.connection().await?.execute(TABLE).await?;
-        let mut best = None;
-        for connections in CONNECTIONS {
-            let client = Self::open(server, connections).await?;
-            // Once so that everything is prepared and the rows are there.
-            client.run(10_000, messages / 10).await?;
-            let took = client.run(10_000, messages / 2).await?;
-            if best.as_ref().is_none_or(|(least, _)| took < *least) {
-                best = Some((took, client));
-            }
+impl Worker for Statements {
+    async fn handle(&mut self, chat: &ChatKey) -> Result<()> {
+        for statement in [TAKE, RELEASE] {
+            sqlx::query(statement)
+                .bind(chat.as_str().as_bytes())
+                .bind(&b"replica#0123456789abcdef01234567"[..])
+                .bind(1_800_000_000_000_000_i64)
+                .execute(&mut self.0)
+                .await?;
         }
-        best.map(|(_, client)| client).context("no number of connections was tried")
-    }
-
-    async fn open(server: &PrivateServer, connections: usize) -> Result<Self> {
-        let mut open = Vec::new();
-        for _ in 0..connections {
-            open.push(server.connection().await?);
-        }
-        Ok(Self { connections: tokio::sync::Mutex::new(open) })
-    }
-
-    /// How long `messages` messages take, one chat after the other.
-    pub(super) async fn run(&self, chats: u64, messages: u64) -> Result<Duration> {
-        let mut connections = self.connections.lock().await;
-        let next = Arc::new(AtomicU64::new(0));
-        let begun = Instant::now();
-        let mut workers = JoinSet::new();
-        for mut connection in connections.drain(..) {
-            let next = Arc::clone(&next);
-            workers.spawn(async move {
-                loop {
-                    let message = next.fetch_add(1, Ordering::Relaxed);
-                    if message >= messages {
-                        return anyhow::Ok(connection);
-                    }
-                    let name = format!("chat:bench:{}", 1_000_000_000 + message % chats);
-                    for statement in [TAKE, RELEASE] {
-                        sqlx::query(statement)
-                            .bind(name.as_bytes())
-                            .bind(&b"replica#0123456789abcdef01234567"[..])
-                            .bind(i64::try_from(message)?)
-                            .execute(&mut connection)
-                            .await?;
-                    }
-                }
-            });
-        }
-        while let Some(worker) = workers.join_next().await {
-            connections.push(worker??);
-        }
-        Ok(begun.elapsed())
+        Ok(())
     }
 }
 

@@ -1,24 +1,19 @@
 //! What chats take at the server, and what holding them costs: rows, processor, connections.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
 use botmesh_core::coordination::{ChatTurn, Coordinator as _, CoordinatorSettings};
-use botmesh_core::id::ChatKey;
-use botmesh_postgres_store::PostgresCoordinator;
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use sqlx::{AssertSqlSafe, Executor as _, PgConnection};
 
-use super::processor::Processor;
+use super::fleet;
 use super::server::PrivateServer;
-use crate::coordination::fleet::{Fleet as _, Postgres};
+use crate::coordination::fleet::{CONNECTIONS, Fleet as _};
+use crate::coordination::processor::Processor;
 use crate::coordination::report::Report;
-use crate::coordination::throughput::coordinate;
-use crate::coordination::{Figure, Options, SHORT_LEASE, chat, take, take_all};
+use crate::coordination::{Figure, Options, SHORT_LEASE, connections, take_all};
 
-/// So many chats are active at the same time where connections are counted.
-const ACTIVE: u64 = 1_000;
 /// So many turns are released at the same time.
 const AT_ONCE: usize = 256;
 
@@ -27,16 +22,13 @@ pub(super) async fn measure(options: &Options, report: &mut Report<'_>) -> Resul
         let server = PrivateServer::start().await?;
         hold(&server, held, options.watched, report).await?;
     }
+    const OPEN: &str =
+        "SELECT count(*) FROM pg_stat_activity WHERE application_name LIKE 'botmesh%'";
     let server = PrivateServer::start().await?;
-    connections(&server, options.messages, report).await
-}
-
-async fn replica(server: &PrivateServer) -> Result<Arc<PostgresCoordinator>> {
-    let settings = CoordinatorSettings::builder().lease(SHORT_LEASE).build()?;
-    let replica = Postgres { url: server.url() }.start(settings).await?;
-    // A server that was just made grants nothing for a lease.
-    take(&*replica, &ChatKey::decode("bench:warm")?).await?.release().await?;
-    Ok(replica)
+    let mut connection = server.connection().await?;
+    let open = async || number(&mut connection, OPEN).await;
+    let limit = ("those of the pool, and two", 2);
+    connections::measure(&fleet(&server), options.messages, limit, open, report).await
 }
 
 async fn number(connection: &mut PgConnection, query: &str) -> Result<i64> {
@@ -53,7 +45,8 @@ async fn hold(
     const WRITTEN: &str = "SELECT CAST(sum(n_tup_ins + n_tup_upd + n_tup_del) AS BIGINT)
         FROM pg_stat_user_tables WHERE relname LIKE 'bench_coordination%'";
     let mut connection = server.connection().await?;
-    let replica = replica(server).await?;
+    let settings = CoordinatorSettings::builder().lease(SHORT_LEASE).build()?;
+    let replica = fleet(server).ready(settings, CONNECTIONS).await?;
     connection.execute("VACUUM FULL bench_coordination_turns").await?;
     let before = number(&mut connection, SIZE).await?;
     let turns = take_all(&replica, held).await?;
@@ -72,10 +65,10 @@ async fn hold(
     let told = Duration::from_secs(11);
     tokio::time::sleep(told).await;
     let before = number(&mut connection, WRITTEN).await?;
-    let processor = Processor::read(server.process())?;
+    let processor = Processor::read(Some(server.process()))?;
     tokio::time::sleep(watched.max(told)).await;
     let seconds = watched.max(told).as_secs_f64();
-    let spent = Processor::read(server.process())?.of_each(processor, 1)[0];
+    let spent = Processor::read(Some(server.process()))?.of_each(processor, 1)[0];
     let written = number(&mut connection, WRITTEN).await? - before;
     report.add(Figure {
         what: format!("rows written for {held} held chats, lease of 1 s"),
@@ -95,38 +88,6 @@ async fn hold(
     ensure!(lost == 0, "{lost} of {held} chats were lost while nothing happened");
     let releases = turns.into_iter().map(ChatTurn::release);
     stream::iter(releases).buffer_unordered(AT_ONCE).try_collect::<()>().await?;
-    replica.stop().await?;
-    Ok(())
-}
-
-/// How many connections a replica with many active chats has.
-async fn connections(server: &PrivateServer, messages: u64, report: &mut Report<'_>) -> Result<()> {
-    const OPEN: &str =
-        "SELECT count(*) FROM pg_stat_activity WHERE application_name LIKE 'botmesh%'";
-    let mut connection = server.connection().await?;
-    let replica = replica(server).await?;
-    let keys: Arc<[ChatKey]> = (0..ACTIVE).map(chat).collect::<Result<_>>()?;
-    let work = [Arc::clone(&replica)];
-    let working = coordinate(&work, &keys, messages, ACTIVE);
-    tokio::pin!(working);
-    let mut most = 0;
-    loop {
-        tokio::select! {
-            done = &mut working => {
-                done?;
-                break;
-            }
-            open = number(&mut connection, OPEN) => most = most.max(open?),
-        };
-    }
-    most = most.max(number(&mut connection, OPEN).await?);
-    report.add(Figure {
-        what: format!("connections of a replica, {ACTIVE} active chats"),
-        ours: most as f64,
-        unit: "",
-        limit: Some(("those of the pool, and two", 12.0)),
-        goal: "<= 1",
-    });
     replica.stop().await?;
     Ok(())
 }
