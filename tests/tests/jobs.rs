@@ -7,12 +7,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use botmesh_core::bot::{Coordination, RunningBot};
-use botmesh_core::coordination::CoordinatorSettings;
+use botmesh_core::coordination::{Coordinator, CoordinatorSettings};
 use botmesh_core::schedule::{Misfire, StoreLeases, durable};
 use botmesh_core::store::Store;
 use botmesh_core::testing::TestProvider;
 use botmesh_core::time::{Clock, Timestamp};
 use botmesh_core::{Bot, BotError};
+use botmesh_mongo_store::MongoStore;
+use botmesh_mysql_store::MysqlStore;
 use botmesh_postgres_store::PostgresStore;
 use botmesh_redis_store::RedisStore;
 use botmesh_sqlite_store::SqliteStore;
@@ -87,36 +89,73 @@ fn prefix() -> String {
     format!("j{}", &uuid::Uuid::new_v4().simple().to_string()[..10])
 }
 
-/// H1, H2, H3: three replicas on Redis, whose clocks are seconds apart, run each occurrence once.
-#[tokio::test]
-async fn each_occurrence_is_run_once_on_redis() {
-    let Some(url) = absent("BOTMESH_TEST_REDIS_URL") else { return };
-    let (runs, prefix) = (Runs::new(watch::Sender::default()), prefix());
+/// Three replicas, whose clocks are seconds apart, run each occurrence once. `open` opens the store and
+/// the coordinator of one.
+async fn is_run_once_by_replicas<S: Store, C: Coordinator + 'static>(
+    open: impl AsyncFn(CoordinatorSettings) -> (S, C),
+) {
+    let runs = Runs::new(watch::Sender::default());
     let mut replicas = Vec::new();
     for ahead in [5, 0, 5] {
-        let store = RedisStore::connect(&url).prefix(&*prefix).await.unwrap();
-        let lease = CoordinatorSettings::builder().lease(Duration::from_millis(1500));
-        let coordinator = store.coordinator().settings(lease.build().unwrap()).build().unwrap();
+        let settings = CoordinatorSettings::builder().lease(Duration::from_millis(1500));
+        let (store, coordinator) = open(settings.build().unwrap()).await;
         let bot = bot(store, &runs, ahead).coordination(Coordination::new(coordinator));
         replicas.push(bot.start().await.unwrap());
     }
     replace(replicas, &runs).await;
 }
 
+/// H1, H2, H3: three replicas on Redis, whose clocks are seconds apart, run each occurrence once.
+#[tokio::test]
+async fn each_occurrence_is_run_once_on_redis() {
+    let Some(url) = absent("BOTMESH_TEST_REDIS_URL") else { return };
+    let prefix = prefix();
+    is_run_once_by_replicas(async |settings| {
+        let store = RedisStore::connect(&url).prefix(&*prefix).await.unwrap();
+        let coordinator = store.coordinator().settings(settings).build().unwrap();
+        (store, coordinator)
+    })
+    .await;
+}
+
 /// H1, H2, H3: so they do on PostgreSQL.
 #[tokio::test]
 async fn each_occurrence_is_run_once_on_postgres() {
     let Some(url) = absent("BOTMESH_TEST_POSTGRES_URL") else { return };
-    let (runs, prefix) = (Runs::new(watch::Sender::default()), format!("{}_", prefix()));
-    let mut replicas = Vec::new();
-    for ahead in [5, 0, 5] {
+    let prefix = format!("{}_", prefix());
+    is_run_once_by_replicas(async |settings| {
         let store = PostgresStore::connect(&url).prefix(&*prefix).max_connections(4).await.unwrap();
-        let lease = CoordinatorSettings::builder().lease(Duration::from_millis(1500));
-        let coordinator = store.coordinator().settings(lease.build().unwrap()).build().unwrap();
-        let bot = bot(store, &runs, ahead).coordination(Coordination::new(coordinator));
-        replicas.push(bot.start().await.unwrap());
-    }
-    replace(replicas, &runs).await;
+        let coordinator = store.coordinator().settings(settings).build().unwrap();
+        (store, coordinator)
+    })
+    .await;
+}
+
+/// H1, H2, H3: so they do on MySQL.
+#[tokio::test]
+async fn each_occurrence_is_run_once_on_mysql() {
+    let Some(url) = absent("BOTMESH_TEST_MYSQL_URL") else { return };
+    let prefix = format!("{}_", prefix());
+    is_run_once_by_replicas(async |settings| {
+        let store = MysqlStore::connect(&url).prefix(&*prefix).max_connections(4).await.unwrap();
+        let coordinator = store.coordinator().settings(settings).build().unwrap();
+        (store, coordinator)
+    })
+    .await;
+}
+
+/// H1, H2, H3: so they do on MongoDB.
+#[tokio::test]
+async fn each_occurrence_is_run_once_on_mongo() {
+    let Some(url) = absent("BOTMESH_TEST_MONGO_URL") else { return };
+    let prefix = format!("{}_", prefix());
+    is_run_once_by_replicas(async |settings| {
+        let store = MongoStore::connect(&url).database("botmesh_tests").prefix(&*prefix);
+        let store = store.max_connections(4).await.unwrap();
+        let coordinator = store.coordinator().settings(settings).build().unwrap();
+        (store, coordinator)
+    })
+    .await;
 }
 
 /// H1, H2: two processes on one SQLite file share its locks.
