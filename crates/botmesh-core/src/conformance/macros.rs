@@ -114,6 +114,9 @@ macro_rules! __store_cases {
             time inbox a_claim_is_done_or_given_up_and_never_begun
                 "G8: a claim is done, or released so that a retry is new";
 
+            time likeness any_sequence_of_calls_is_answered_as_by_the_store_in_memory
+                "G1–G8: the answers to any calls are those of the store in memory";
+
             threads commit a_record_ends_together_with_its_checkpoint
                 "G3: a record ends together with the checkpoint that holds its effect";
             threads commit a_record_does_not_end_without_its_checkpoint
