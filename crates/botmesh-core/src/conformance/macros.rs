@@ -114,8 +114,12 @@ macro_rules! __store_cases {
             time inbox a_claim_is_done_or_given_up_and_never_begun
                 "G8: a claim is done, or released so that a retry is new";
 
-            time likeness any_sequence_of_calls_is_answered_as_by_the_store_in_memory
-                "G1–G8: the answers to any calls are those of the store in memory";
+            threads order records_are_begun_in_order_while_others_are_admitted
+                "G2: records become visible in the order of their positions";
+            threads order of_many_who_admit_at_once_only_the_first_is_told_that_it_is
+                "G9: only the first record of a chat need not be begun";
+            threads order a_nul_in_a_record_is_kept_or_refused_and_nothing_is_cut
+                "B4: a NUL is kept or refused, and nothing is cut";
 
             threads commit a_record_ends_together_with_its_checkpoint
                 "G3: a record ends together with the checkpoint that holds its effect";
