@@ -130,3 +130,32 @@ async fn no_query_reads_a_whole_table() {
     let most = number(&mut behind, "", most).await;
     assert!(most < 2_000, "a query has read {most} rows");
 }
+
+/// Every query of the inbox has an index, and none reads what is done in a chat.
+#[cfg(feature = "durability")]
+#[tokio::test(flavor = "multi_thread")]
+async fn no_query_of_the_inbox_reads_a_whole_table_or_chat() {
+    let watching = ["--slow-query-log=1", "--long-query-time=0", "--log-output=TABLE"];
+    let Some(server) = PrivateServer::start(&watching).await else { return support::skip() };
+    let store = MysqlStore::connect(server.url()).await.unwrap();
+    let mut behind = support::plain(&server.url()).await;
+    let fill = "INSERT INTO {p}inbox (chat, position, provider, message, state, attempts, due_at,
+            ends_at)
+        SELECT IF(seq % 6 = 0, CONCAT('test:', seq), 'test:a'), seq, 'test', seq,
+            CASE WHEN seq % 6 > 0 THEN 2 WHEN seq % 12 = 0 THEN 1 ELSE 3 END, 0, 0,
+            IF(seq % 600 = 1, 1, 4e18)
+        FROM seq_1_to_60000;
+        ANALYZE TABLE {p}inbox";
+    run(&mut behind, "botmesh_", fill).await;
+    run(&mut behind, "", "TRUNCATE TABLE mysql.slow_log").await;
+    botmesh_test_support::processing::try_everything(&store, 100).await;
+    let seen = "SELECT COUNT(*) FROM mysql.slow_log WHERE sql_text LIKE '%botmesh_inbox%'";
+    assert!(number(&mut behind, "", seen).await > 1000, "the queries are not told");
+    let most = "SELECT CAST(MAX(rows_examined) AS SIGNED) FROM mysql.slow_log
+        WHERE sql_text NOT LIKE '%slow_log%'";
+    let most = number(&mut behind, "", most).await;
+    let which = "SELECT sql_text FROM mysql.slow_log WHERE sql_text NOT LIKE '%slow_log%'
+        ORDER BY rows_examined DESC LIMIT 1";
+    let which: String = sqlx::query_scalar(which).fetch_one(&mut behind).await.unwrap();
+    assert!(most < 1_000, "a query has read {most} rows: {which}");
+}

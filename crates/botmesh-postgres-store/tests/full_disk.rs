@@ -74,6 +74,54 @@ async fn a_store_on_a_full_disk_says_so_and_loses_nothing() {
     }
 }
 
+#[cfg(feature = "durability")]
+mod inbox {
+    use std::time::Duration;
+
+    use botmesh_core::id::MessageId;
+    use botmesh_core::store::{Admission, Begun, NewRecord};
+
+    use super::*;
+
+    /// G6, B7: a full disk is told as such, every record that was taken in is kept, and once there is
+    /// room they go on in their order.
+    #[tokio::test(flavor = "multi_thread")]
+    async fn an_inbox_on_a_full_disk_says_so_and_loses_nothing() {
+        let Some(disk) = SmallDisk::new().await else { return support::skip() };
+        let store = PostgresStore::connect(disk.url()).max_connections(4).await.unwrap();
+        let inbox = store.inbox().unwrap();
+        let key = chat("a");
+        let admit = async |number: u64| {
+            let body = text(number);
+            let id = MessageId::new(number.to_string()).unwrap();
+            let (message, body, lease) = (Some(&id), Some(&*body), Duration::from_secs(60));
+            inbox.admit(NewRecord { chat: &key, message, body, lease, most: 9_999 }).await
+        };
+        let mut taken = Vec::new();
+        assert!(matches!(admit(0).await, Ok(Admission::New { .. })));
+        disk.fill().await;
+        let mut errors = 0;
+        for number in 1..60 {
+            match admit(number).await {
+                Ok(Admission::New { position, .. }) => taken.push(position),
+                Err(StoreError::Full { .. }) => errors += 1,
+                other => panic!("{other:?}"),
+            }
+        }
+        assert!(errors > 0, "the disk is not full");
+        disk.make_room().await;
+        assert!(matches!(admit(0).await, Ok(Admission::Known)));
+        let mut found = Vec::new();
+        while let Begun::Record(record) =
+            inbox.begin(&key, Fence::new(1), Duration::ZERO).await.unwrap()
+        {
+            found.push(record.position);
+            assert!(inbox.bury(&key, record.position, Fence::new(1), "e").await.unwrap());
+        }
+        assert_eq!(found[1..], taken);
+    }
+}
+
 #[cfg(feature = "coordination")]
 mod coordination {
     use std::sync::Arc;

@@ -138,3 +138,39 @@ async fn no_query_reads_a_whole_table() {
         WHERE relname LIKE '{p}%'";
     assert!(number(&mut behind, &prefix, used).await > 1000, "the counts are not told");
 }
+
+/// Every query of the inbox has an index, and none reads what is done in a chat.
+#[cfg(feature = "durability")]
+#[tokio::test(flavor = "multi_thread")]
+async fn no_query_of_the_inbox_reads_a_whole_table_or_chat() {
+    let Some(url) = support::url() else { return support::skip() };
+    let prefix = support::prefix();
+    let named = format!("{url}?application_name={prefix}");
+    let open = || PostgresStore::connect(&named).prefix(&prefix);
+    open().await.unwrap().close();
+    let mut behind = support::plain(&url).await;
+    let fill = "INSERT INTO {p}inbox (chat, position, provider, message, state, attempts, due_at,
+            ends_at)
+        SELECT convert_to(CASE WHEN n % 6 = 0 THEN 'test:' || n ELSE 'test:a' END, 'UTF8'), n,
+            'test', convert_to(n::text, 'UTF8'),
+            CASE WHEN n % 6 > 0 THEN 2 WHEN n % 12 = 0 THEN 1 ELSE 3 END, 0, 0,
+            CASE WHEN n % 600 = 1 THEN 1 ELSE 4e18 END
+        FROM generate_series(1, 60000) AS n;
+        ANALYZE {p}inbox";
+    run(&mut behind, &prefix, fill).await;
+    closed(&mut behind, &prefix).await;
+    let mut behind = support::plain(&url).await;
+    let counts = "SELECT CAST(sum({what}) AS BIGINT) FROM pg_stat_user_tables
+        WHERE relname = '{p}inbox'";
+    let (scans, fetched) =
+        (counts.replace("{what}", "seq_scan"), counts.replace("{what}", "idx_tup_fetch"));
+    let before =
+        (number(&mut behind, &prefix, &scans).await, number(&mut behind, &prefix, &fetched).await);
+    let store = open().await.unwrap();
+    botmesh_test_support::processing::try_everything(&store, 300).await;
+    store.close();
+    closed(&mut behind, &prefix).await;
+    assert_eq!(number(&mut behind, &prefix, &scans).await, before.0, "a whole table was read");
+    let read = number(&mut behind, &prefix, &fetched).await - before.1;
+    assert!((1_000..300_000).contains(&read), "{read} rows were read");
+}

@@ -66,7 +66,10 @@ impl PrivateServer {
 
     /// Kills it with `kill -9`, and waits until all its processes have ended.
     pub(crate) fn kill(&mut self) {
-        if self.process.is_some() {
+        if let Some(process) = &self.process {
+            // So that it starts no process for a client that comes just now.
+            let hold = Command::new("kill").args(["-STOP", &process.id().to_string()]).status();
+            assert!(hold.unwrap().success());
             self.signal("-KILL");
         }
         if let Some(mut process) = self.process.take() {

@@ -5,6 +5,7 @@
 mod cancel;
 mod conformance;
 mod disk;
+mod inbox;
 mod kill;
 mod locked;
 mod schema;

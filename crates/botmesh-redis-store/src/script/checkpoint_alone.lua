@@ -1,1 +1,0 @@
-return change_checkpoint()
