@@ -315,8 +315,9 @@ impl Bot {
             Coordinated::new(coordinator, settings)
         });
         let lanes = settings.limits();
+        let durable = durability.map(|it| it.into_durable(coordinated.is_none()));
         let runtime = Runtime::new(sender, store, router, conversations, lanes, coordinated)
-            .with_durability(durability.map(Durability::into_durable));
+            .with_durability(durable);
         #[cfg(feature = "scheduler")]
         let runtime = runtime.with_jobs(jobs);
         Ok(BuiltBot { runtime: Arc::new(runtime), warnings, settings })

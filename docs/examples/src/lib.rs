@@ -21,6 +21,8 @@ mod documentation {
     mod testing {}
     #[doc = include_str!("../../guide/replicas.md")]
     mod replicas {}
+    #[doc = include_str!("../../guide/durability.md")]
+    mod durability {}
     #[doc = include_str!("../../guide/scheduler.md")]
     mod scheduler {}
     #[doc = include_str!("../../guide/telegram.md")]

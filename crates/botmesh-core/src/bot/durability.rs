@@ -37,7 +37,7 @@ impl Durability {
     /// once. A message that could not be processed is new when the platform sends it again;
     /// one that was accepted is lost with the replica that had it.
     pub fn deduplication() -> Self {
-        let lease = Duration::from_secs(600);
+        let lease = Some(Duration::from_secs(600));
         Self { settings: DurabilitySettings { journals: false, lease, ..Default::default() } }
     }
 
@@ -57,10 +57,11 @@ impl Durability {
     }
 
     /// How long a message is left to the replica that took it before others look after it.
-    /// Default 15 s; 10 min for [`deduplication`](Self::deduplication), where it must be longer
-    /// than any message waits and is processed.
+    /// Default 15 s, and 2 s for a process without coordination; 10 min for
+    /// [`deduplication`](Self::deduplication), where it must be longer than any message waits and
+    /// is processed.
     pub const fn lease(mut self, lease: Duration) -> Self {
-        self.settings.lease = lease;
+        self.settings.lease = Some(lease);
         self
     }
 
@@ -101,7 +102,7 @@ impl Durability {
         let mut problems = Vec::new();
         let settings = &self.settings;
         for (setting, value) in [
-            ("Durability::lease", settings.lease),
+            ("Durability::lease", settings.lease.unwrap_or(Duration::MAX)),
             ("Durability::retry", settings.first_retry),
             ("Durability::remember", settings.retention.done),
         ] {
@@ -146,7 +147,7 @@ impl Durability {
         problems
     }
 
-    pub(super) fn into_durable(self) -> Durable {
-        Durable::new(self.settings)
+    pub(super) fn into_durable(self, is_alone: bool) -> Durable {
+        Durable::new(self.settings, is_alone)
     }
 }

@@ -213,7 +213,7 @@ pub async fn a_lower_fence_cannot_touch_a_record_that_a_higher_one_has_begun(
     Ok(())
 }
 
-/// G2: a record need not be begun to be ended, for whoever admitted it knows that it is the first.
+/// G9: a record need not be begun to be ended, for whoever admitted it knows that it is the first.
 pub async fn a_record_can_be_ended_without_being_begun(
     fixture: &dyn StoreFixture,
 ) -> Result<(), CaseError> {

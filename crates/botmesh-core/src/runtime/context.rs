@@ -6,6 +6,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::Runtime;
+use super::outbox::record_key;
 use super::profile;
 use super::sender::needs_language;
 use super::turn::Turn;
@@ -93,6 +94,15 @@ impl Context {
     /// The turn with its record.
     pub(super) fn whole_turn(&self) -> &Turn {
         &self.inner.turn
+    }
+
+    /// The same whenever this message is processed, and different for each other one: what makes
+    /// an order, a payment or a mail of the handler's own recognisable when it comes again. None
+    /// without durability, where a message is processed once at most.
+    #[must_use]
+    pub fn idempotency_key(&self) -> Option<String> {
+        let position = self.inner.turn.record()?.position();
+        Some(record_key(self.chat(), position))
     }
 
     /// What the platform of this chat can do.

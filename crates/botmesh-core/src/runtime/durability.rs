@@ -17,7 +17,8 @@ pub(crate) struct DurabilitySettings {
     /// Whether the messages themselves are kept, and not only their ids.
     pub(crate) journals: bool,
     pub(crate) attempts: u32,
-    pub(crate) lease: Duration,
+    /// None for what suits the bot.
+    pub(crate) lease: Option<Duration>,
     pub(crate) first_retry: Duration,
     pub(crate) last_retry: Duration,
     pub(crate) max_pending_per_chat: usize,
@@ -29,6 +30,7 @@ pub(crate) struct DurabilitySettings {
 /// What a bot with durability has beside the rest.
 pub(crate) struct Durable {
     pub(super) settings: DurabilitySettings,
+    pub(super) lease: Duration,
     pub(super) gates: Gates,
     /// Asks for a look at what waits in the inbox.
     pub(super) look: Notify,
@@ -43,13 +45,17 @@ pub(super) struct Gates {
 
 type Shard = HashedMap<HashedChat, Arc<tokio::sync::Mutex<()>>>;
 
+/// How long records are left to the replica that took them, and to a process that is alone.
+const LEASE: Duration = Duration::from_secs(15);
+const LEASE_ALONE: Duration = Duration::from_secs(2);
+
 impl Default for DurabilitySettings {
     fn default() -> Self {
         const HOUR: Duration = Duration::from_secs(3600);
         Self {
             journals: true,
             attempts: 5,
-            lease: Duration::from_secs(15),
+            lease: None,
             first_retry: Duration::from_millis(200),
             last_retry: Duration::from_secs(30),
             max_pending_per_chat: 1_000,
@@ -61,8 +67,11 @@ impl Default for DurabilitySettings {
 }
 
 impl Durable {
-    pub(crate) fn new(settings: DurabilitySettings) -> Self {
-        Self { settings, gates: Gates::new(), look: Notify::new() }
+    pub(crate) fn new(settings: DurabilitySettings, is_alone: bool) -> Self {
+        // A process that is alone looks after records of its own only when it was started again.
+        let suited = if is_alone { LEASE_ALONE } else { LEASE };
+        let lease = settings.lease.unwrap_or(suited);
+        Self { settings, lease, gates: Gates::new(), look: Notify::new() }
     }
 
     /// What is done about uncertain sends to this chat.

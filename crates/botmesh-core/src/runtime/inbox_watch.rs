@@ -18,7 +18,7 @@ impl Runtime {
     /// be had, of a dead letter that is replayed. Runs for as long as the bot does.
     pub(super) async fn look_after_records(self: Arc<Self>) {
         let Some((durable, _)) = self.durable() else { return };
-        let lease = durable.settings.lease;
+        let lease = durable.lease;
         loop {
             let mut found_page = false;
             for provider in self.sender.providers() {

@@ -78,7 +78,7 @@ impl Runtime {
             chat: &message.chat,
             message: message.id.as_ref(),
             body: body.as_deref(),
-            lease: settings.lease,
+            lease: durable.lease,
             most: settings.max_pending_per_chat,
         };
         let unstored = |error: StoreError| DeliverError::Store(error.into());

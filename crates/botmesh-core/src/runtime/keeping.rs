@@ -82,10 +82,7 @@ impl Runtime {
             }
             Keeping::Nothing => return Ok(()),
         };
-        let most = self
-            .coordinated
-            .as_ref()
-            .map_or(MAX_ANSWER_BYTES, |coordinated| coordinated.settings.handover.max_answer_bytes);
+        let most = self.max_answer_bytes();
         let saved = if unasked { flow.save_unasked(run, most) } else { flow.save(run, most) };
         let body = match saved {
             // What cannot be written cannot be forwarded: the fallback applies to it.
@@ -98,6 +95,16 @@ impl Runtime {
         let times = Times { wake_in, expires_in };
         *stored = Some(self.save_checkpoint(turn, &body, times, *stored).await?);
         Ok(())
+    }
+
+    /// How large an answer may be to be kept in a checkpoint. With durability none is asked for
+    /// twice.
+    fn max_answer_bytes(&self) -> usize {
+        match (&self.durable, &self.coordinated) {
+            (Some(durable), _) if durable.settings.journals => usize::MAX,
+            (_, Some(coordinated)) => coordinated.settings.handover.max_answer_bytes,
+            (_, None) => MAX_ANSWER_BYTES,
+        }
     }
 
     /// Notes in the store that a conversation which cannot be handed over is under way: once.

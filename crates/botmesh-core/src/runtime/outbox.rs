@@ -225,13 +225,18 @@ impl Notes {
     }
 }
 
-/// The same for each attempt of one send, and different for all other sends of the bot.
-pub(super) fn idempotency_key(chat: &ChatKey, position: Position, index: usize) -> String {
+/// The same for each attempt of one record, and different for all others of the bot.
+pub(super) fn record_key(chat: &ChatKey, position: Position) -> String {
     // FNV-1a: it must be the same in each process and release.
     let hash = chat.as_str().bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
     });
-    format!("{hash:016x}-{:x}-{index}", position.get())
+    format!("{hash:016x}-{:x}", position.get())
+}
+
+/// The same for each attempt of one send, and different for all other sends of the bot.
+pub(super) fn idempotency_key(chat: &ChatKey, position: Position, index: usize) -> String {
+    format!("{}-{index}", record_key(chat, position))
 }
 
 impl fmt::Debug for Uncertain {

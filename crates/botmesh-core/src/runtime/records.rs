@@ -99,7 +99,7 @@ impl Runtime {
         let (durable, inbox) = self.durable()?;
         loop {
             let fence = self.fences.to_write(guard.fence());
-            let record = match inbox.begin(guard.key(), fence, durable.settings.lease).await {
+            let record = match inbox.begin(guard.key(), fence, durable.lease).await {
                 Ok(Begun::Record(record)) => record,
                 Ok(Begun::Nothing) => return None,
                 Ok(Begun::NotYet(left)) => {

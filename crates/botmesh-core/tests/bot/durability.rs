@@ -110,6 +110,29 @@ async fn messages_that_come_at_once_keep_their_order() {
     assert_eq!(log.take(), texts);
 }
 
+/// G9: a process that is alone asks the store twice for a message: to take it in, and to end it with
+/// its checkpoint.
+#[tokio::test(start_paused = true)]
+async fn one_process_asks_the_store_twice_for_a_message() {
+    use botmesh_core::MemoryStore;
+    use botmesh_core::testing::{CrashPoints, CrashingStore, TestProvider};
+    let (platform, points) = (TestProvider::new(), CrashPoints::never());
+    let store = CrashingStore::new(Arc::new(MemoryStore::new()), points.clone());
+    let bot = durable(Bot::new(platform.clone()).store(store)).flow(three_names());
+    let running = bot.start().await.unwrap();
+    let ana = platform.chat("ana");
+    let mut calls = Vec::new();
+    for text in ["go", "Ana", "Bea", "Cleo"] {
+        let before = points.passed();
+        platform.says(&ana, text).await.unwrap();
+        running.idle().await;
+        // A point before and one after each call.
+        calls.push((points.passed() - before) / 2);
+    }
+    // The first message of a chat looks for a checkpoint as well.
+    assert_eq!(calls, [3, 2, 2, 2]);
+}
+
 /// A14: settings that contradict each other, and a store that forgets, are told by `build`.
 #[tokio::test(start_paused = true)]
 async fn settings_that_make_no_sense_are_told_by_build() {

@@ -22,8 +22,8 @@ fn repeating(
     }
 }
 
-/// G1: a handler that takes 30 s while the same message comes three times to two replicas: it is
-/// accepted at once each time, and answered once.
+/// The same message comes three times to two replicas, whose handler takes 30 s: it is accepted at
+/// once each time, and answered once.
 async fn comes_three_times(durability: impl Fn() -> Durability + 'static) {
     let log = Log::default();
     let world = World::replicas(2, repeating(durability, &log)).await;
@@ -45,6 +45,7 @@ async fn comes_three_times(durability: impl Fn() -> Durability + 'static) {
     assert_eq!(log.take(), ["work"]);
 }
 
+/// G1: a message that comes to several replicas is accepted at once and processed once.
 #[tokio::test(start_paused = true)]
 async fn a_message_that_comes_three_times_to_two_replicas_is_answered_once() {
     comes_three_times(Durability::inbox_and_outbox).await;

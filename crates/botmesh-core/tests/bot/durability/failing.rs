@@ -175,3 +175,23 @@ async fn a_failing_step_is_tried_again_and_the_flow_stays_where_it_was() {
     ana.says("blue").await.hears("paid by blue").hears_nothing();
     assert_eq!(tries.load(Ordering::SeqCst), 8);
 }
+
+/// G4: a handler has a key that is the same in each attempt at a message, and another for the next.
+#[tokio::test(start_paused = true)]
+async fn each_message_has_one_key_in_all_its_attempts() {
+    let keys = Log::default();
+    let noted = keys.clone();
+    let world = World::new(move |bot| {
+        let keys = noted.clone();
+        durable(bot).fallback(move |ctx| {
+            keys.note(ctx.idempotency_key().unwrap_or_default());
+            let fails = keys.0.lock().len() < 3;
+            async move { if fails { Err(BotError::message("not yet")) } else { Ok(()) } }
+        })
+    })
+    .await;
+    world.user("ana").says_at_once(["one", "two"]).await;
+    let keys = keys.take();
+    assert!(keys[0] == keys[1] && keys[1] == keys[2] && !keys[0].is_empty(), "{keys:?}");
+    assert!(keys.len() == 4 && keys[3] != keys[0], "{keys:?}");
+}

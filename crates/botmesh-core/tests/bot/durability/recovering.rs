@@ -43,8 +43,8 @@ async fn accepted_messages_are_processed_after_a_crash_in_order() {
     assert_eq!(log.take(), ["a", "b", "c", "d"]);
 }
 
-/// G2: when a replica dies, another one processes what it had accepted once its lease has ended,
-/// in the chat's order.
+/// D1, G2, G11: when a replica dies, another one processes what it had accepted once its lease has
+/// ended, in the chat's order.
 #[tokio::test(start_paused = true)]
 async fn another_replica_processes_what_a_dead_one_had_accepted() {
     let log = Log::default();
@@ -144,4 +144,38 @@ async fn more_messages_than_may_be_in_work_are_recovered() {
     let mut found = log.take();
     found.sort();
     assert_eq!(found, (0..8).map(|number| format!("c{number}")).collect::<Vec<_>>());
+}
+
+/// G7: a process that is alone takes up what an earlier one left within seconds.
+#[tokio::test(start_paused = true)]
+async fn a_process_that_is_alone_takes_up_what_was_left_within_seconds() {
+    let log = Log::default();
+    let mut world = World::new(slow(&log)).await;
+    say(&world, 0, "ana", &["a"]).await;
+    tokio::time::sleep(Duration::from_millis(1)).await;
+    world.crash();
+    world.restart().await;
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    assert_eq!(log.take(), ["a", "a"]);
+}
+
+/// F7, G3: with durability an answer of any size survives its replica, and what woke the
+/// conversation is the next answer.
+#[tokio::test(start_paused = true)]
+async fn a_large_answer_is_not_asked_for_again() {
+    let mut world = World::replicas(2, |bot| {
+        let work = flow::<Names>("work").enter_on("go").do_(|c| async move {
+            let first = c.ask("first?").await?.text()?;
+            let second = c.ask("second?").await?.text()?;
+            c.say(format!("{} and {second}", first.len())).await
+        });
+        durable(bot).flow(work.persistent())
+    })
+    .await;
+    let mut ana = world.user("ana");
+    ana.says("go").await.hears("first?");
+    ana.says("x".repeat(100_000)).await.hears("second?");
+    world.crash_replica(0);
+    world.advance(LEASE * 2).await;
+    ana.on(1).says("more").await.hears("100000 and more").hears_nothing();
 }
