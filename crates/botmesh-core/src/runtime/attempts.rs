@@ -155,7 +155,7 @@ impl Runtime {
         }
         // What passes by itself is no fault of the record.
         let (attempts, failed) = if passes { (number - 1, tries + 1) } else { (number, number) };
-        let text = error.to_string();
+        let text = told(&error);
         self.events.error(Some(chat), during, error);
         let sends = record.outbox().complete(attempts).await;
         let postponement = Postponement {
@@ -190,7 +190,7 @@ impl Runtime {
         let Some((_, inbox)) = self.durable() else { return false };
         let chat = guard.key();
         let fence = self.fences.to_write(guard.fence());
-        match inbox.bury(chat, position, fence, &error.to_string()).await {
+        match inbox.bury(chat, position, fence, &told(&error)).await {
             Ok(true) => {
                 tracing::error!(%position, attempts, %error, "a message was given up");
                 let error = Arc::new(error);
@@ -225,6 +225,12 @@ impl Runtime {
             }
         }
     }
+}
+
+/// An error as every store can keep it: not too long, and without NUL.
+fn told(error: &BotError) -> String {
+    const MOST: usize = 4_096;
+    error.to_string().chars().take(MOST).map(|c| if c == '\0' { '\u{fffd}' } else { c }).collect()
 }
 
 /// Whether what failed so may succeed later without anybody's help.
