@@ -207,6 +207,12 @@ impl Driver for MysqlDriver {
         self.insist(Repeat::IfNotExecuted, statement, &values).await.map_err(Failure::into_error)
     }
 
+    async fn dangers(&self) -> Result<Vec<String>, DriverError> {
+        let danger = "the server does not wait for its disk (innodb_flush_log_at_trx_commit is not 1): \
+            it may lose what was accepted in the last second when it stops";
+        Ok(Vec::from_iter((!self.is_durable()).then(|| danger.to_owned())))
+    }
+
     async fn begin(&self) -> Result<Box<dyn Transaction>, DriverError> {
         let begun =
             self.patiently(Repeat::Freely, || Migration::begin(self.connections.settings())).await;

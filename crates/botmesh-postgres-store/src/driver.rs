@@ -10,6 +10,7 @@ use tokio::time::Instant;
 use crate::connections::{Connections, Lent};
 use crate::failure::Failure;
 use crate::protocol::{self, Bind, Protocol};
+use crate::server::{DOES_NOT_WAIT, NOT_DURABLE, WAITS};
 
 /// The name of the store.
 pub(crate) const NAME: &str = "postgres";
@@ -172,6 +173,14 @@ impl Driver for PostgresDriver {
         values: Vec<Value>,
     ) -> Result<Vec<Row>, DriverError> {
         self.insist(Repeat::IfNotExecuted, statement, &values).await.map_err(Failure::into_error)
+    }
+
+    async fn dangers(&self) -> Result<Vec<String>, DriverError> {
+        let waits = Dialect::POSTGRES.statement(WAITS, &self.connections.settings().names);
+        let rows = self.read(&waits, Vec::new()).await?;
+        let waits = rows.into_iter().next().map_or(Ok(0), |mut row| row.integer())? != 0;
+        let dangers = [(!self.is_durable(), NOT_DURABLE), (!waits, DOES_NOT_WAIT)];
+        Ok(dangers.into_iter().filter(|(is, _)| *is).map(|(_, danger)| danger.to_owned()).collect())
     }
 
     async fn begin(&self) -> Result<Box<dyn Transaction>, DriverError> {

@@ -15,6 +15,18 @@ pub(crate) const EXAMINE: &str = "SELECT
     CAST(pg_is_in_recovery() OR current_setting('transaction_read_only') = 'on' AS INTEGER),
     CAST(current_setting('fsync') = 'on' AND current_setting('full_page_writes') = 'on' AS INTEGER)";
 
+/// What is wrong with a server that is not durable.
+pub(crate) const NOT_DURABLE: &str = "the server does not wait for its disk (fsync or full_page_writes is \
+    off): it may lose or damage everything when its machine stops";
+
+/// Whether a write is confirmed only when it is on the disk, for this user and database.
+pub(crate) const WAITS: &str =
+    "SELECT CAST(current_setting('synchronous_commit') <> 'off' AS INTEGER)";
+
+/// What it means if it is not.
+pub(crate) const DOES_NOT_WAIT: &str = "writes are confirmed before they are on the disk \
+    (synchronous_commit is off): the server may lose what was accepted in the last moments when it stops";
+
 /// What matters of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ServerInfo {
@@ -52,11 +64,7 @@ impl ServerInfo {
 
     /// What works, but not as it should.
     pub(crate) fn warning(self) -> Option<String> {
-        (!self.is_durable).then(|| {
-            "the server does not wait for its disk (fsync or full_page_writes is off): it may lose or damage \
-             everything when its machine stops"
-                .to_owned()
-        })
+        (!self.is_durable).then(|| NOT_DURABLE.to_owned())
     }
 }
 

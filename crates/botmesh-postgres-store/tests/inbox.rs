@@ -88,3 +88,14 @@ async fn an_older_schema_gets_an_inbox_and_a_newer_one_is_refused() {
     let error = open.await.unwrap_err();
     assert!(matches!(error, StoreError::NewerSchema { found: 999, supported: 1, .. }), "{error:?}");
 }
+
+/// G7: an inbox tells that its server confirms what may be lost after all.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_inbox_tells_what_endangers_it() {
+    let careless = ["fsync=off", "synchronous_commit=off"];
+    let Some(server) = PrivateServer::start(&careless).await else { return support::skip() };
+    let store = PostgresStore::connect(server.url()).await.unwrap();
+    let dangers = store.inbox().unwrap().dangers().await.unwrap();
+    let [first, second] = &dangers[..] else { panic!("{dangers:?}") };
+    assert!(first.contains("fsync") && second.contains("synchronous_commit"), "{dangers:?}");
+}

@@ -4,6 +4,7 @@ use sqlx::SqlitePool;
 use sqlx::sqlite::SqlitePoolOptions;
 use tokio::sync::{mpsc, oneshot};
 
+use crate::Synchronous;
 use crate::connection::{self, Settings};
 use crate::error::{Failure, Reach};
 use crate::writer::{Job, Write, Writer};
@@ -108,6 +109,18 @@ impl Driver for SqliteDriver {
     ) -> Result<Vec<Row>, DriverError> {
         let statement = statement.clone();
         self.ask(|reply| Job::Write(Write { statement, values, reply })).await
+    }
+
+    async fn dangers(&self) -> Result<Vec<String>, DriverError> {
+        let danger = match (&self.settings.path, self.settings.synchronous) {
+            (None, _) => "the database is in memory: what was accepted is gone with the process",
+            (Some(_), Synchronous::Normal) => {
+                "a power failure may lose what was accepted in the last moments: `Synchronous::Full` \
+                waits for the disk"
+            }
+            (Some(_), Synchronous::Full) => return Ok(Vec::new()),
+        };
+        Ok(vec![danger.to_owned()])
     }
 
     async fn begin(&self) -> Result<Box<dyn Transaction>, DriverError> {

@@ -9,7 +9,7 @@ use botmesh_core::store::{
     Admission, Begun, CheckpointChange, CheckpointStore, Commit, Committed, InboxStore, NewRecord,
     Store as _, StoreError,
 };
-use botmesh_sqlite_store::SqliteStore;
+use botmesh_sqlite_store::{SqliteStore, SqliteStoreBuilder, Synchronous};
 
 use crate::{body, chat};
 
@@ -158,4 +158,19 @@ async fn an_inbox_on_a_full_disk_says_so_and_loses_nothing() {
     let checkpoint = CheckpointChange::Set { write: body("fits"), expected: None };
     let committed = inbox.commit(commit(checkpoint)).await.unwrap();
     assert!(matches!(committed, Committed::Applied(Some(_))), "{committed:?}");
+}
+
+/// G7: an inbox tells what may be lost after all.
+#[tokio::test]
+async fn an_inbox_tells_what_endangers_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("bot.db");
+    let dangers = async |builder: SqliteStoreBuilder| {
+        let store = builder.open().await.unwrap();
+        store.inbox().unwrap().dangers().await.unwrap()
+    };
+    assert!(dangers(SqliteStore::in_memory()).await[0].contains("in memory"));
+    assert!(dangers(SqliteStore::builder(&path)).await[0].contains("power failure"));
+    let full = SqliteStore::builder(&path).synchronous(Synchronous::Full);
+    assert_eq!(dangers(full).await, [""; 0]);
 }
