@@ -1,65 +1,35 @@
-//! Lends connections, one for each statement.
+//! The connections of one store or coordinator.
 
-use std::fmt;
-use std::ops::DerefMut as _;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use deadpool::managed::{
-    Manager, Metrics, Object, Pool, PoolError, QueueMode, RecycleError, RecycleResult, TimeoutType,
-};
-use parking_lot::Mutex;
+use botmesh_sql::{Bounds, Lender};
 use sqlx::mysql::MySqlConnectOptions;
-use sqlx::pool::PoolConnection;
-use sqlx::{
-    AssertSqlSafe, ConnectOptions as _, Connection as _, Executor as _, MySql, MySqlConnection,
-    MySqlPool,
-};
+use sqlx::{AssertSqlSafe, ConnectOptions as _, Executor as _, MySql, MySqlConnection};
 
 use crate::failure::Failure;
 use crate::settings::{Settings, Source};
 
-/// A connection that was not used for so long is tried out before it is lent.
-const TRUSTED: Duration = Duration::from_secs(2);
-/// A connection that was not used for so long is closed.
-const IDLE: Duration = Duration::from_secs(600);
-/// A connection that is so old is closed, so that a server which was added gets its share.
-const OLD: Duration = Duration::from_secs(3600);
+/// One that is lent.
+pub(crate) type Lent = botmesh_sql::Lent<Opener>;
 
 /// The connections of one store or coordinator.
+#[derive(Debug)]
 pub(crate) struct Connections {
-    kind: Kind,
+    lender: Lender<Opener>,
     settings: Settings,
-}
-
-enum Kind {
-    /// Not the driver's own pool: that one asks the server for a sign of life after each use,
-    /// which would double the round trips.
-    Own(Pool<Opener>),
-    Shared(MySqlPool),
 }
 
 impl Connections {
     pub(crate) fn new(settings: Settings) -> Result<Self, String> {
-        let kind = match &settings.source {
-            Source::Pool(pool) => Kind::Shared(pool.clone()),
+        let Settings { connections, patience, response, .. } = settings;
+        let lender = match &settings.source {
+            Source::Pool(pool) => Lender::shared(pool.clone()),
             Source::Options(options) => {
-                let opener = Opener {
-                    options: (**options).clone(),
-                    response: settings.response,
-                    doubt: Mutex::new(None),
-                };
-                let pool = Pool::builder(opener)
-                    .max_size(settings.connections)
-                    .queue_mode(QueueMode::Lifo)
-                    .wait_timeout(Some(settings.patience))
-                    .create_timeout(Some(settings.response))
-                    .recycle_timeout(Some(settings.response.min(Duration::from_secs(1))))
-                    .runtime(deadpool::Runtime::Tokio1)
-                    .build();
-                Kind::Own(pool.map_err(|error| error.to_string())?)
+                let opener = Opener { options: (**options).clone(), response };
+                Lender::own(opener, Bounds { connections, patience, response })?
             }
         };
-        Ok(Self { kind, settings })
+        Ok(Self { lender, settings })
     }
 
     pub(crate) const fn settings(&self) -> &Settings {
@@ -68,102 +38,18 @@ impl Connections {
 
     /// Lends a connection for the next statement.
     pub(crate) async fn lend(&self) -> Result<Lent, Failure> {
-        let lent = match &self.kind {
-            Kind::Own(pool) => Held::Own(pool.get().await.map_err(|error| self.explain(error))?),
-            Kind::Shared(pool) => Held::Shared(pool.acquire().await.map_err(|error| {
-                let used_up =
-                    pool.num_idle() == 0 && pool.size() >= pool.options().get_max_connections();
-                match error {
-                    sqlx::Error::PoolTimedOut if used_up => {
-                        Failure::occupied(pool.options().get_acquire_timeout())
-                    }
-                    error => Failure::unsent(error),
-                }
-            })?),
-        };
-        Ok(Lent { held: Some(lent), is_whole: true })
-    }
-
-    fn explain(&self, error: PoolError<sqlx::Error>) -> Failure {
-        match error {
-            PoolError::Backend(error) => Failure::unsent(error),
-            PoolError::Timeout(TimeoutType::Wait) => Failure::occupied(self.settings.patience),
-            PoolError::Timeout(_) => Failure::silent(self.settings.response, false),
-            _ => Failure::unsent(sqlx::Error::PoolClosed),
-        }
+        self.lender.lend().await.map_err(Failure::from)
     }
 
     /// A connection broke: those that were opened before it broke are tried out before they are
     /// used again.
     pub(crate) fn doubt(&self) {
-        if let Kind::Own(pool) = &self.kind {
-            *pool.manager().doubt.lock() = Some(Instant::now());
-        }
+        self.lender.doubt();
     }
 
     /// Closes those that nobody uses, and lends none any more.
     pub(crate) fn close(&self) {
-        if let Kind::Own(pool) = &self.kind {
-            pool.close();
-        }
-    }
-}
-
-impl fmt::Debug for Connections {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Connections").field(&self.settings).finish()
-    }
-}
-
-/// A connection that is given back when this is dropped, or closed if it is not whole.
-pub(crate) struct Lent {
-    held: Option<Held>,
-    is_whole: bool,
-}
-
-enum Held {
-    Own(Object<Opener>),
-    Shared(PoolConnection<MySql>),
-}
-
-impl Lent {
-    /// Something begins that must be [finished](Self::end): a future that is dropped meanwhile
-    /// leaves a connection on which an answer is still to come.
-    pub(crate) const fn begin(&mut self) {
-        self.is_whole = false;
-    }
-
-    /// What was begun is finished.
-    pub(crate) const fn end(&mut self) {
-        self.is_whole = true;
-    }
-
-    /// The connection.
-    pub(crate) fn connection(&mut self) -> Result<&mut MySqlConnection, sqlx::Error> {
-        match &mut self.held {
-            Some(Held::Own(object)) => Ok(object.deref_mut()),
-            Some(Held::Shared(connection)) => Ok(connection.deref_mut()),
-            None => Err(sqlx::Error::PoolClosed),
-        }
-    }
-}
-
-impl Drop for Lent {
-    fn drop(&mut self) {
-        if self.is_whole {
-            return;
-        }
-        match self.held.take() {
-            Some(Held::Own(object)) => drop(Object::take(object)),
-            Some(Held::Shared(mut connection)) => connection.close_on_drop(),
-            None => {}
-        }
-    }
-}
-
-impl fmt::Debug for Lent {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Lent").field("is_whole", &self.is_whole).finish_non_exhaustive()
+        self.lender.close();
     }
 }
 
@@ -185,35 +71,16 @@ pub(crate) async fn open(
     Ok(connection)
 }
 
-/// Opens connections, and judges those that come back.
-struct Opener {
+/// Opens connections with these options.
+pub(crate) struct Opener {
     options: MySqlConnectOptions,
     response: Duration,
-    /// When the last connection broke.
-    doubt: Mutex<Option<Instant>>,
 }
 
-impl Manager for Opener {
-    type Type = MySqlConnection;
-    type Error = sqlx::Error;
+impl botmesh_sql::Opener for Opener {
+    type Database = MySql;
 
-    async fn create(&self) -> Result<MySqlConnection, sqlx::Error> {
+    async fn open(&self) -> Result<MySqlConnection, sqlx::Error> {
         open(&self.options, self.response).await
-    }
-
-    async fn recycle(
-        &self,
-        connection: &mut MySqlConnection,
-        metrics: &Metrics,
-    ) -> RecycleResult<sqlx::Error> {
-        let (unused, age) = (metrics.last_used(), metrics.created.elapsed());
-        if unused > IDLE || age > OLD {
-            return Err(RecycleError::message("it is old"));
-        }
-        let doubted = self.doubt.lock().is_some_and(|since| since.elapsed() < age);
-        if unused > TRUSTED || doubted {
-            connection.ping().await?;
-        }
-        Ok(())
     }
 }

@@ -3,7 +3,7 @@
 use std::io::ErrorKind;
 use std::time::Duration;
 
-use botmesh_sql::{DriverError, Fault};
+use botmesh_sql::{DriverError, Fault, NotLent};
 use sqlx::mysql::MySqlDatabaseError;
 
 /// A statement that did not succeed.
@@ -21,6 +21,16 @@ enum Cause {
     Occupied(Duration),
     /// No answer came in this time.
     Silent(Duration),
+}
+
+impl From<NotLent> for Failure {
+    fn from(reason: NotLent) -> Self {
+        match reason {
+            NotLent::Failed(error) => Self::unsent(error),
+            NotLent::Occupied(waited) => Self::occupied(waited),
+            NotLent::Silent(waited) => Self::silent(waited, false),
+        }
+    }
 }
 
 impl Failure {

@@ -20,6 +20,8 @@ mod error;
 mod forward;
 #[cfg(feature = "durability")]
 mod inbox;
+#[cfg(feature = "lender")]
+mod lender;
 mod lock;
 mod prefix;
 mod schema;
@@ -32,6 +34,8 @@ mod write;
 pub use dialect::Dialect;
 pub use driver::{Driver, Transaction};
 pub use error::{DriverError, Fault};
+#[cfg(feature = "lender")]
+pub use lender::{Bounds, Lender, Lent, NotLent, Opener};
 pub use prefix::{PrefixError, TablePrefix};
 pub use schema::{Part, migrate};
 pub use statement::{Answer, Statement};
