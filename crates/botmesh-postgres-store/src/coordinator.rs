@@ -4,6 +4,7 @@ mod backend;
 mod batch;
 mod builder;
 mod calls;
+mod crowd;
 mod dispatcher;
 mod ear;
 mod schema;

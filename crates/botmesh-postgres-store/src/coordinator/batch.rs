@@ -31,7 +31,7 @@ struct Common {
 }
 
 /// The key, the ticket and, for a reservation, the epoch of an operation that can go with others.
-fn read(operation: &Operation) -> Option<(&CoordinationKey, &TicketId, Option<u32>)> {
+pub(super) fn read(operation: &Operation) -> Option<(&CoordinationKey, &TicketId, Option<u32>)> {
     match operation {
         Operation::Reserve { key, ticket, epoch } => Some((key, ticket, Some(*epoch))),
         Operation::Release { key, ticket } => Some((key, ticket, None)),
@@ -62,8 +62,8 @@ impl Common {
 pub(super) struct Taken<T> {
     /// What goes in one statement.
     pub(super) batch: Batch<T>,
-    /// Further operations on keys of the batch. Such a key is contended, so each goes alone, to the
-    /// function that knows about queues.
+    /// Further operations on keys of the batch. Such a key is contended, so they go to the function
+    /// that knows about queues.
     pub(super) crowd: Vec<(Operation, T)>,
 }
 

@@ -5,13 +5,15 @@ use std::time::Duration;
 use botmesh_core::coordination::client::BackendError;
 use botmesh_core::coordination::transition::{Limits, Operation, Reply};
 use botmesh_core::error::BoxError;
-use botmesh_sql::Value;
+use botmesh_sql::{DriverError, Row, Statement, Value};
 
 use super::batch::Batch;
+use super::crowd::Crowd;
 use super::schema::Statements;
 use super::wire::{decode, encode};
 use crate::driver::PostgresDriver;
 use crate::failure::Failure;
+use crate::protocol::Argument;
 
 /// Executes operations at the server.
 #[derive(Debug)]
@@ -25,7 +27,7 @@ pub(super) struct Calls {
     has_worked: AtomicBool,
 }
 
-/// Why a batch has no answers.
+/// Why several operations have no answers.
 pub(super) enum BatchError {
     /// The server undid all of it, which may be the fault of one operation.
     Undone,
@@ -72,21 +74,34 @@ impl Calls {
         &self,
         batch: &Batch<T>,
     ) -> Result<Vec<Option<Reply>>, BatchError> {
-        let (statement, call) = (&self.statements.batch, batch.call(&self.limits));
-        let values = call.arguments();
-        match self.driver.attempt_within(self.response, statement, &values).await {
-            Ok(rows) => {
-                let unknown = |error| BatchError::Failed(BackendError::Unknown(Box::new(error)));
-                batch.answers(rows).map_err(unknown)
+        let call = batch.call(&self.limits);
+        let rows = self.of_several(&self.statements.batch, &call.arguments()).await?;
+        batch.answers(rows).map_err(unreadable)
+    }
+
+    /// Executes the operations of a crowd, one after the other in one statement.
+    pub(super) async fn in_turn<T: Sync>(
+        &self,
+        crowd: &Crowd<T>,
+    ) -> Result<Vec<Reply>, BatchError> {
+        let call = crowd.call(&self.limits);
+        let rows = self.of_several(&self.statements.crowd, &call.arguments()).await?;
+        crowd.answers(rows).map_err(unreadable)
+    }
+
+    async fn of_several(
+        &self,
+        statement: &Statement,
+        values: &[Argument<'_>],
+    ) -> Result<Vec<Row>, BatchError> {
+        let ran = self.driver.attempt_within(self.response, statement, values).await;
+        ran.map_err(|failure| {
+            let undone = failure.is_answered();
+            match (self.explain(failure), undone) {
+                (BackendError::Refused(_), true) => BatchError::Undone,
+                (error, _) => BatchError::Failed(error),
             }
-            Err(failure) => {
-                let undone = failure.is_answered();
-                match (self.explain(failure), undone) {
-                    (BackendError::Refused(_), true) => Err(BatchError::Undone),
-                    (error, _) => Err(BatchError::Failed(error)),
-                }
-            }
-        }
+        })
     }
 
     /// Removes some keys that nobody remembers, and answers how many.
@@ -113,6 +128,11 @@ impl Calls {
             false => BackendError::Unknown(failure.into_source()),
         }
     }
+}
+
+/// It was executed, but nobody can read how: as good as no answer.
+fn unreadable(error: DriverError) -> BatchError {
+    BatchError::Failed(BackendError::Unknown(Box::new(error)))
 }
 
 /// The same error for each of several callers.

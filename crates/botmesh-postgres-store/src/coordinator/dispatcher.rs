@@ -1,8 +1,8 @@
 //! Sends the operations that are ready at the same moment together, in one statement.
 //!
 //! No timer delays anything: an operation that comes alone goes alone, and at once. While a few
-//! statements are under way, what comes meanwhile goes with the next. An operation on a key for which
-//! others compete goes alone as well, to the function that knows about queues.
+//! statements are under way, what comes meanwhile goes with the next. Operations on keys for which
+//! others compete go in statements of their own, to the functions that know about queues.
 
 use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
@@ -16,14 +16,16 @@ use tokio::sync::oneshot;
 
 use super::batch::{Batch, Taken};
 use super::calls::{BatchError, Calls, repeat};
+use super::crowd::Crowd;
 
-/// So many statements with several operations are under way at once at most.
+/// So many statements with several operations are under way at once at most, of each way.
 const SENDERS: usize = 2;
 /// So many contended keys are remembered.
 const MOST_CONTENDED: usize = 10_000;
 
 type Answer = Result<Reply, BackendError>;
 type Waiter = oneshot::Sender<Answer>;
+type Part = (Operation, Waiter);
 
 /// What waits to be sent, and how many tasks send it.
 #[derive(Debug)]
@@ -34,20 +36,35 @@ pub(super) struct Dispatcher {
 
 #[derive(Debug, Default)]
 struct Queue {
-    waiting: VecDeque<(Operation, Waiter)>,
-    senders: usize,
+    /// On keys that nobody waits for, as far as is known.
+    usual: Line,
+    /// On keys for which others compete.
+    crowded: Line,
     /// Keys that were not free when they were last asked for.
     contended: HashSet<CoordinationKey>,
 }
 
-/// What follows from an operation that has come.
-enum Entered {
-    /// A sender takes it along.
-    Waits,
-    /// There may be one sender more.
-    Starts(Sender),
-    /// Nothing is to be gained by taking it along.
-    GoesAlone(Waiter),
+/// What waits to be sent in one way.
+#[derive(Debug, Default)]
+struct Line {
+    waiting: VecDeque<Part>,
+    senders: usize,
+}
+
+/// Which of the lines.
+#[derive(Debug, Clone, Copy)]
+enum Way {
+    Usual,
+    Crowded,
+}
+
+impl Queue {
+    const fn line(&mut self, way: Way) -> &mut Line {
+        match way {
+            Way::Usual => &mut self.usual,
+            Way::Crowded => &mut self.crowded,
+        }
+    }
 }
 
 impl Dispatcher {
@@ -59,69 +76,112 @@ impl Dispatcher {
     /// before the operation was sent, it is not sent.
     pub(super) async fn send(self: &Arc<Self>, operation: &Operation, home: &Handle) -> Answer {
         let (waiter, answer) = oneshot::channel();
-        match self.enter(operation, waiter) {
-            Entered::Waits => {}
-            Entered::Starts(sender) => drop(home.spawn(sender.run())),
-            Entered::GoesAlone(waiter) => self.spawn(operation.clone(), waiter, home),
+        if let Some(sender) = self.enter(operation, waiter) {
+            home.spawn(sender.run());
         }
         answer.await.unwrap_or_else(|ended| Err(BackendError::Unknown(Box::new(ended))))
     }
 
-    fn enter(self: &Arc<Self>, operation: &Operation, waiter: Waiter) -> Entered {
+    /// Leaves an operation to the senders, of which there may be one more.
+    fn enter(self: &Arc<Self>, operation: &Operation, waiter: Waiter) -> Option<Sender> {
         let mut queue = self.queue.lock();
-        if operation.key().is_some_and(|key| queue.contended.contains(key)) {
-            return Entered::GoesAlone(waiter);
+        let is_contended = operation.key().is_some_and(|key| queue.contended.contains(key));
+        let way = if is_contended { Way::Crowded } else { Way::Usual };
+        queue.line(way).waiting.push_back((operation.clone(), waiter));
+        self.begin(&mut queue, way)
+    }
+
+    /// Leaves operations to those that send to the functions.
+    fn crowd(self: &Arc<Self>, parts: Vec<Part>) {
+        if parts.is_empty() {
+            return;
         }
-        queue.waiting.push_back((operation.clone(), waiter));
-        if queue.senders >= SENDERS {
-            return Entered::Waits;
+        let sender = {
+            let mut queue = self.queue.lock();
+            queue.crowded.waiting.extend(parts);
+            self.begin(&mut queue, Way::Crowded)
+        };
+        if let Some(sender) = sender {
+            Handle::current().spawn(sender.run());
         }
-        queue.senders += 1;
-        Entered::Starts(Sender { dispatcher: Arc::clone(self), has_ended: false })
+    }
+
+    fn begin(self: &Arc<Self>, queue: &mut Queue, way: Way) -> Option<Sender> {
+        let line = queue.line(way);
+        (line.senders < SENDERS).then(|| {
+            line.senders += 1;
+            Sender { dispatcher: Arc::clone(self), way, has_ended: false }
+        })
     }
 
     async fn carry(self: &Arc<Self>, batch: Batch<Waiter>) {
-        let answers = match batch.is_single() {
-            true => Ok(vec![None]),
-            false => self.calls.together(&batch).await,
-        };
-        let parts = batch.into_parts();
-        let answers = match answers {
-            Ok(answers) => answers,
-            // One may spoil it for the others.
-            Err(BatchError::Undone) => parts.iter().map(|_| None).collect(),
-            Err(BatchError::Failed(error)) => {
-                let error = repeat(error);
-                parts.into_iter().for_each(|(_, waiter)| tell(waiter, Err(error())));
-                return;
-            }
-        };
-        let is_single = answers.len() == 1;
-        for ((operation, waiter), answer) in parts.into_iter().zip(answers) {
+        if batch.is_single() {
+            return self.execute_all(batch.into_parts()).await;
+        }
+        let answers = self.calls.together(&batch).await;
+        let Some((parts, answers)) = self.settle(batch.into_parts(), answers) else { return };
+        let mut crowd = Vec::new();
+        for (part, answer) in parts.into_iter().zip(answers) {
             match answer {
-                Some(reply) => tell(waiter, Ok(reply)),
-                None if is_single => self.execute(&operation, waiter).await,
-                None => self.spawn(operation, waiter, &Handle::current()),
+                Some(reply) => tell(part.1, Ok(reply)),
+                None => crowd.push(part),
             }
+        }
+        self.crowd(crowd);
+    }
+
+    async fn carry_crowd(self: &Arc<Self>, crowd: Crowd<Waiter>) {
+        if crowd.is_single() {
+            return self.execute_all(crowd.into_parts()).await;
+        }
+        let answers = self.calls.in_turn(&crowd).await;
+        let Some((parts, answers)) = self.settle(crowd.into_parts(), answers) else { return };
+        for ((operation, waiter), reply) in parts.into_iter().zip(answers) {
+            self.note(&operation, &reply);
+            tell(waiter, Ok(reply));
         }
     }
 
-    /// Executes an operation beside everything else.
-    fn spawn(self: &Arc<Self>, operation: Operation, waiter: Waiter, home: &Handle) {
-        let dispatcher = Arc::clone(self);
-        home.spawn(async move { dispatcher.execute(&operation, waiter).await });
+    /// The operations with their answers, unless there are none.
+    fn settle<A>(
+        self: &Arc<Self>,
+        parts: Vec<Part>,
+        answers: Result<Vec<A>, BatchError>,
+    ) -> Option<(Vec<Part>, Vec<A>)> {
+        match answers {
+            Ok(answers) => return Some((parts, answers)),
+            // One may spoil it for the others.
+            Err(BatchError::Undone) => {
+                for part in parts {
+                    let dispatcher = Arc::clone(self);
+                    Handle::current().spawn(async move { dispatcher.execute(part).await });
+                }
+            }
+            Err(BatchError::Failed(error)) => {
+                let error = repeat(error);
+                parts.into_iter().for_each(|(_, waiter)| tell(waiter, Err(error())));
+            }
+        }
+        None
     }
 
-    async fn execute(&self, operation: &Operation, waiter: Waiter) {
-        let answer = self.calls.one(self.calls.driver(), operation, "").await;
-        if let (Some(key), Ok(reply)) = (operation.key(), &answer) {
-            self.note(key, reply);
+    async fn execute_all(&self, parts: Vec<Part>) {
+        for part in parts {
+            self.execute(part).await;
+        }
+    }
+
+    async fn execute(&self, (operation, waiter): Part) {
+        let answer = self.calls.one(self.calls.driver(), &operation, "").await;
+        if let Ok(reply) = &answer {
+            self.note(&operation, reply);
         }
         tell(waiter, answer);
     }
 
     /// Notes whether others compete for a key. To be wrong costs a round trip, no more.
-    fn note(&self, key: &CoordinationKey, reply: &Reply) {
+    fn note(&self, operation: &Operation, reply: &Reply) {
+        let Some(key) = operation.key() else { return };
         let mut queue = self.queue.lock();
         match reply {
             Reply::Queued { .. } | Reply::Released { next: Some(_) } => {
@@ -138,9 +198,10 @@ impl Dispatcher {
     }
 }
 
-/// A task that sends until nothing waits.
+/// A task that sends in one way until nothing waits.
 struct Sender {
     dispatcher: Arc<Dispatcher>,
+    way: Way,
     has_ended: bool,
 }
 
@@ -149,21 +210,28 @@ impl Sender {
         loop {
             // Whatever else is ready to run does so first: it may have something to send.
             tokio::task::yield_now().await;
-            let Some(Taken { batch, crowd }) = self.next() else { return };
-            for (operation, waiter) in crowd {
-                self.dispatcher.spawn(operation, waiter, &Handle::current());
+            match self.way {
+                Way::Usual => {
+                    let Some(Taken { batch, crowd }) = self.next(Batch::take) else { return };
+                    self.dispatcher.crowd(crowd);
+                    self.dispatcher.carry(batch).await;
+                }
+                Way::Crowded => {
+                    let Some(crowd) = self.next(Crowd::take) else { return };
+                    self.dispatcher.carry_crowd(crowd).await;
+                }
             }
-            self.dispatcher.carry(batch).await;
         }
     }
 
-    fn next(&mut self) -> Option<Taken<Waiter>> {
+    fn next<T>(&mut self, take: impl Fn(&mut VecDeque<Part>) -> Option<T>) -> Option<T> {
         let mut queue = self.dispatcher.queue.lock();
-        queue.waiting.retain(|(_, waiter)| !waiter.is_closed());
-        let taken = Batch::take(&mut queue.waiting);
+        let line = queue.line(self.way);
+        line.waiting.retain(|(_, waiter)| !waiter.is_closed());
+        let taken = take(&mut line.waiting);
         if taken.is_none() {
             // Within the lock: whoever comes now needs a new sender.
-            queue.senders -= 1;
+            line.senders -= 1;
             self.has_ended = true;
         }
         taken
@@ -175,9 +243,10 @@ impl Drop for Sender {
     fn drop(&mut self) {
         if !self.has_ended {
             let mut queue = self.dispatcher.queue.lock();
-            queue.senders -= 1;
-            if queue.senders == 0 {
-                queue.waiting.clear();
+            let line = queue.line(self.way);
+            line.senders -= 1;
+            if line.senders == 0 {
+                line.waiting.clear();
             }
         }
     }

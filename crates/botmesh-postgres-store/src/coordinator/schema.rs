@@ -7,11 +7,14 @@ use crate::PostgresStore;
 
 const COORDINATION: Part = Part {
     name: "coordination",
-    versions: &[&[
-        include_str!("sql/tables.sql"),
-        include_str!("sql/sessions.sql"),
-        include_str!("sql/turns.sql"),
-    ]],
+    versions: &[
+        &[
+            include_str!("sql/tables.sql"),
+            include_str!("sql/sessions.sql"),
+            include_str!("sql/turns.sql"),
+        ],
+        &[include_str!("sql/crowd.sql")],
+    ],
 };
 
 /// Creates the tables and functions, or brings them to this version.
@@ -31,6 +34,8 @@ pub(super) struct Statements {
     pub(super) sweep: Statement,
     /// Reserves and releases many keys that nobody waits for.
     pub(super) batch: Statement,
+    /// Reserves and releases keys that others compete for.
+    pub(super) crowd: Statement,
 }
 
 impl Statements {
@@ -49,6 +54,7 @@ impl Statements {
             touch: render("SELECT {p}coordination_touch({1}, {2}, {3}, {4}, {5})"),
             sweep: render("SELECT {p}coordination_sweep({1})"),
             batch: render(include_str!("sql/batch.sql")),
+            crowd: call("decide({1}, {2}, {3}, {4}, {5}, {6}, {7}, {8}, {9})"),
         }
     }
 }

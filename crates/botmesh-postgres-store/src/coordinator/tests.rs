@@ -20,13 +20,25 @@ use sqlx::postgres::PgListener;
 use sqlx::{Acquire as _, AssertSqlSafe, Executor as _};
 
 use super::backend::PostgresBackend;
-use super::batch::Batch;
+use super::batch::{self, Batch};
+use super::crowd::Crowd;
 use super::schema::{self, Statements};
 use super::wire::{decode, encode, read_wakeup};
 use crate::PostgresStore;
 use crate::protocol::{self, Bind, Protocol};
 
 /// Runs the functions over a clock that is a setting of the connection.
+/// How operations are sent that can go with others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum How {
+    /// Each to its function.
+    Alone,
+    /// In the statement for keys that nobody waits for, where that decides them.
+    Together,
+    /// To the function that decides many, one after the other.
+    InTurn,
+}
+
 struct ToldPostgres {
     /// Calls the functions, and hears at once what they tell.
     listener: PgListener,
@@ -34,12 +46,13 @@ struct ToldPostgres {
     statements: Statements,
     /// Who listens at which channel.
     channels: BTreeMap<String, IncarnationId>,
-    /// Whether operations that can go with others do so, and how many were answered together.
-    together: Option<u32>,
+    how: How,
+    /// How many were answered together.
+    answered: u32,
 }
 
 impl ToldPostgres {
-    async fn new(store: &PostgresStore, url: &str, together: bool) -> Self {
+    async fn new(store: &PostgresStore, url: &str, how: How) -> Self {
         let names = store.sql.prefix().clone();
         let mut listener = PgListener::connect(url).await.unwrap();
         let told = "CREATE OR REPLACE FUNCTION {p}coordination_clock() RETURNS BIGINT LANGUAGE sql
@@ -49,7 +62,7 @@ impl ToldPostgres {
         let told = Dialect::POSTGRES.statement(told, &names).text().to_string();
         listener.execute(sqlx::raw_sql(AssertSqlSafe(told))).await.unwrap();
         let (statements, channels) = (Statements::new(&names), BTreeMap::new());
-        Self { listener, names, statements, channels, together: together.then_some(0) }
+        Self { listener, names, statements, channels, how, answered: 0 }
     }
 
     async fn tell(&mut self, moment: Moment) {
@@ -102,10 +115,16 @@ impl ToldPostgres {
         let keys = [&beside, &alone].map(|one| one.key().unwrap().as_str().into());
         self.run::<Value>(&forget, &keys).await;
 
-        if let Some(together) = &mut self.together {
-            *together += u32::from(answer.is_some());
-        }
+        self.answered += u32::from(answer.is_some());
         answer
+    }
+
+    /// Sends an operation to the function that decides many.
+    async fn send_in_turn(&mut self, operation: &Operation) -> Reply {
+        let crowd = Crowd::take(&mut VecDeque::from([(operation.clone(), ())])).unwrap();
+        let statement = self.statements.crowd.clone();
+        let rows = self.run(&statement, &crowd.call(&told::limits()).arguments()).await;
+        crowd.answers(rows).unwrap().remove(0)
     }
 }
 
@@ -123,17 +142,21 @@ impl ToldBackend for ToldPostgres {
             self.channels.insert(channel.clone(), incarnation.clone());
         }
         self.tell(moment).await;
-        if self.together.is_some()
+        if self.how == How::Together
             && let Some(reply) = self.send_together(operation).await
         {
             let wakeups = Some(Vec::new());
             assert!(self.listener.next_buffered().is_none(), "nobody waits for what is free");
             return Ok(Told { reply, wakeups });
         }
-        let (statement, values) =
-            encode(operation, &told::limits(), &channel, &self.statements).unwrap();
-        let (statement, values) = (statement.clone(), values);
-        let reply = decode(self.run(&statement, &values).await).unwrap();
+        let reply = if self.how == How::InTurn && batch::is_common(operation) {
+            self.send_in_turn(operation).await
+        } else {
+            let (statement, values) =
+                encode(operation, &told::limits(), &channel, &self.statements).unwrap();
+            let (statement, values) = (statement.clone(), values);
+            decode(self.run(&statement, &values).await).unwrap()
+        };
         if reply == Reply::Duplicate {
             // The channel of the first one holds.
             self.channels.remove(&channel);
@@ -236,7 +259,7 @@ pub(super) async fn store(url: &str) -> PostgresStore {
 }
 
 /// Compares many sequences, and answers how many operations were answered together.
-fn decides_as_the_transition_function_does(together: bool, cases: u32) -> u32 {
+fn decides_as_the_transition_function_does(how: How, cases: u32) -> u32 {
     let Some(url) = url() else { return u32::MAX };
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let store = runtime.block_on(store(&url));
@@ -246,10 +269,10 @@ fn decides_as_the_transition_function_does(together: bool, cases: u32) -> u32 {
     let choices = prop::collection::vec(any::<u8>(), 80..560);
     let outcome = runner.run(&choices, |choices| {
         runtime.block_on(async {
-            let mut backend = ToldPostgres::new(&store, &url, together).await;
+            let mut backend = ToldPostgres::new(&store, &url, how).await;
             let grants = told::agrees(&mut backend, &choices).await;
             granted.set(granted.get() + grants.map_err(|e| TestCaseError::fail(e.to_string()))?);
-            answered.set(answered.get() + backend.together.unwrap_or(0));
+            answered.set(answered.get() + backend.answered);
             Ok(())
         })
     });
@@ -264,15 +287,21 @@ fn decides_as_the_transition_function_does(together: bool, cases: u32) -> u32 {
 /// order and exclusion.
 #[test]
 fn functions_decide_as_the_transition_function_does() {
-    decides_as_the_transition_function_does(false, 100);
+    decides_as_the_transition_function_does(How::Alone, 100);
 }
 
 /// C3, C16: so does the statement by which many operations go together, with the functions for what
 /// it leaves to them.
 #[test]
 fn operations_that_go_together_are_decided_as_the_transition_function_does() {
-    let answered = decides_as_the_transition_function_does(true, 60);
+    let answered = decides_as_the_transition_function_does(How::Together, 60);
     assert!(answered > 60, "only {answered} operations were answered together");
+}
+
+/// C3, C16: so does the function that decides many operations on contended keys.
+#[test]
+fn operations_in_turn_are_decided_as_the_transition_function_does() {
+    decides_as_the_transition_function_does(How::InTurn, 60);
 }
 
 /// The shared comparison, over the backend as the client uses it.

@@ -83,7 +83,11 @@ pub(super) fn signed(number: u64) -> i64 {
 
 /// Reads what a function answered.
 pub(super) fn decode(rows: Vec<Row>) -> Result<Reply, DriverError> {
-    let mut row = rows.into_iter().next().ok_or_else(|| unexpected("there is no answer"))?;
+    decode_row(rows.into_iter().next().ok_or_else(|| unexpected("there is no answer"))?)
+}
+
+/// Reads one row of what a function answered.
+pub(super) fn decode_row(mut row: Row) -> Result<Reply, DriverError> {
     let reply = match row.integer()? {
         1 => Reply::Registered { shortest: time(row.number()?), longest: time(row.number()?) },
         2 => Reply::Duplicate,

@@ -1,3 +1,4 @@
+use std::collections::BTreeMap;
 use std::future::poll_fn;
 use std::sync::Arc;
 use std::task::Poll;
@@ -5,6 +6,7 @@ use std::time::Duration;
 
 use botmesh_core::LeaderName;
 use botmesh_core::conformance::differential;
+use botmesh_core::coordination::CoordinationKey;
 use botmesh_core::coordination::client::{Backend as _, BackendError};
 use botmesh_core::coordination::transition::{Operation, Reply, TicketId};
 use botmesh_core::id::IncarnationId;
@@ -136,4 +138,41 @@ fn who_waits_is_told_when_the_runtime_ends() {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let answer = runtime.block_on(send_all(&backend, [reserve("k", 1)]));
     assert!(matches!(answer[..], [(_, Err(BackendError::Unknown(_)))]), "{answer:?}");
+}
+
+/// C3: many tickets on a few keys, which go together, wait in the order of their places: each release
+/// grants to the next of its key, and no place is taken twice.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_competes_for_keys_is_decided_together_and_in_order() {
+    const KEYS: u64 = 20;
+    const TICKETS: u64 = 4;
+    let Some(url) = url() else { return };
+    let backend = backend(&store(&url).await).await;
+    for round in 1..4 {
+        let many = (0..KEYS * TICKETS)
+            .map(|number| reserve(&format!("k{}", number % KEYS), round * 1_000 + number));
+        let mut places: BTreeMap<CoordinationKey, BTreeMap<u32, TicketId>> = BTreeMap::new();
+        for (operation, answer) in send_all(&backend, many).await {
+            let Operation::Reserve { key, ticket, .. } = operation else { unreachable!() };
+            let place = match answer {
+                Ok(Reply::Granted(_)) => 0,
+                Ok(Reply::Queued { ahead, .. }) => ahead,
+                other => panic!("{other:?} for {key:?}"),
+            };
+            let taken = places.entry(key).or_default().insert(place, ticket);
+            assert_eq!(taken, None, "two have the place {place}");
+        }
+        for place in 0..u32::try_from(TICKETS).unwrap() {
+            let release = |(key, places): (&CoordinationKey, &BTreeMap<u32, TicketId>)| {
+                Operation::Release { key: key.clone(), ticket: places[&place].clone() }
+            };
+            let releases: Vec<_> = places.iter().map(release).collect();
+            for (operation, answer) in send_all(&backend, releases).await {
+                let Ok(Reply::Released { next }) = answer else { panic!("{answer:?}") };
+                let following = places[operation.key().unwrap()].get(&(place + 1));
+                let next = next.map(|(sequence, _)| sequence);
+                assert_eq!(next, following.map(|ticket| ticket.sequence), "{operation:?}");
+            }
+        }
+    }
 }
