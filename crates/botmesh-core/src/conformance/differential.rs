@@ -4,6 +4,8 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
+use tokio::time::Instant;
+
 use super::CaseError;
 use super::case::ensure;
 use crate::coordination::client::Backend;
@@ -90,6 +92,8 @@ struct Script {
     space: String,
     lives: [u32; REPLICAS as usize],
     epochs: [u32; REPLICAS as usize],
+    /// Each was renewed later than this, so no heartbeat is told to be younger than it is.
+    begun: Instant,
     sequence: u64,
     /// The tickets that may be of interest, the latest last.
     tickets: Vec<(CoordinationKey, TicketId)>,
@@ -106,6 +110,7 @@ impl Script {
             space: space.to_owned(),
             lives: [0; REPLICAS as usize],
             epochs: [0; REPLICAS as usize],
+            begun: Instant::now(),
             sequence: 0,
             tickets: Vec::new(),
             keys: keys.collect::<Result<_, _>>()?,
@@ -142,7 +147,7 @@ impl Script {
             1 => {
                 self.epochs[usize::from(replica)] += u32::from(what.is_multiple_of(3));
                 let epoch = self.epochs[usize::from(replica)];
-                Operation::Heartbeat { incarnation, epoch, age: Duration::ZERO }
+                Operation::Heartbeat { incarnation, epoch, age: self.begun.elapsed() }
             }
             2 if what.is_multiple_of(4) => Operation::Stop { incarnation },
             2 | 3 => Operation::Attempt { key, ticket, epoch },
