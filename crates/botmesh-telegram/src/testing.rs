@@ -174,6 +174,8 @@ impl FakeTelegram {
             "can_join_groups": true,
             "can_read_all_group_messages": false,
             "supports_inline_queries": false,
+            "can_connect_to_business": false,
+            "has_main_web_app": false,
         })
     }
 }

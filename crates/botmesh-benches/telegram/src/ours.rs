@@ -81,7 +81,8 @@ pub(crate) async fn run(file: &Path, warm: u64, redis: Option<&str>) -> Result<M
     let mut bot = Bot::new(raw).when("hi", |ctx| async move { ctx.reply("Hello!").await });
     if let Some(redis) = redis {
         let store = RedisStore::connect(redis).prefix("bench").await?;
-        bot = bot.coordination(Coordination::new(store.coordinator().build()?));
+        let coordinator = store.coordinator().build()?;
+        bot = bot.store(store).coordination(Coordination::new(coordinator));
     }
     let running = bot.start().await.map_err(|error| anyhow!("{error}"))?;
     let measured = meter.measured().await;
