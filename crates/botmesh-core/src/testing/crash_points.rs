@@ -1,6 +1,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use parking_lot::Mutex;
+
 use crate::watched::Watched;
 
 /// The places at which a process can die: before and after each call that changes what its store
@@ -25,6 +27,18 @@ struct Points {
     at: usize,
     passed: AtomicUsize,
     crashed: Watched<bool>,
+    /// Of a thousand calls, how many fail, and random numbers that say which.
+    failures: Mutex<(u64, u64)>,
+}
+
+/// What becomes of a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Fate {
+    Answered,
+    /// It does not reach the store.
+    Lost,
+    /// It is executed, and its answer is lost.
+    Unanswered,
 }
 
 impl CrashPoints {
@@ -32,13 +46,19 @@ impl CrashPoints {
     #[must_use]
     pub fn at(number: usize) -> Self {
         let (passed, crashed) = (AtomicUsize::new(0), Watched::new(false));
-        Self(Arc::new(Points { at: number, passed, crashed }))
+        Self(Arc::new(Points { at: number, passed, crashed, failures: Mutex::default() }))
     }
 
     /// The process does not die.
     #[must_use]
     pub fn never() -> Self {
         Self::at(usize::MAX)
+    }
+
+    /// From now on so many of a thousand calls fail, as those of a server that is away: half of
+    /// them are executed all the same. The seed says which.
+    pub fn fail(&self, per_mille: u64, seed: u64) {
+        *self.0.failures.lock() = (per_mille, seed);
     }
 
     /// How many points were passed or died at.
@@ -57,6 +77,20 @@ impl CrashPoints {
             self.0.crashed.replace(true);
         }
         self.live().await;
+    }
+
+    pub(super) fn fate(&self) -> Fate {
+        let mut failures = self.0.failures.lock();
+        let (per_mille, state) = &mut *failures;
+        // SplitMix64.
+        *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (*state ^ (*state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        match (mixed >> 33) % 1000 {
+            dice if dice >= *per_mille => Fate::Answered,
+            dice if dice % 2 == 0 => Fate::Lost,
+            _ => Fate::Unanswered,
+        }
     }
 
     /// Never returns when the process has died.

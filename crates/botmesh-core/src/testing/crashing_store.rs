@@ -3,7 +3,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
-use super::crash_points::CrashPoints;
+use super::crash_points::{CrashPoints, Fate};
 use crate::id::{ChatKey, Fence, Position, ProviderId, Revision};
 use crate::store::{
     Admission, Adopted, Begun, CheckpointStore, CheckpointWrite, Collection, Commit, Committed,
@@ -11,7 +11,7 @@ use crate::store::{
     NewRecord, Postponement, Retention, Store, StoreError, StoredCheckpoint, Swap,
 };
 
-/// A store whose process dies at one of its [`CrashPoints`].
+/// A store whose process dies at one of its [`CrashPoints`], and whose calls fail as those say.
 #[derive(Debug, Clone)]
 pub struct CrashingStore {
     inner: Arc<dyn Store>,
@@ -25,11 +25,23 @@ impl CrashingStore {
         Self { inner, points }
     }
 
-    async fn call<T>(&self, call: impl Future<Output = T> + Send) -> T {
+    async fn call<T>(
+        &self,
+        call: impl Future<Output = Result<T, StoreError>> + Send,
+    ) -> Result<T, StoreError> {
+        let away = || StoreError::Unavailable {
+            store: self.inner.name(),
+            operation: "a call",
+            source: "the test lost it".into(),
+        };
         self.points.pass().await;
+        let fate = self.points.fate();
+        if fate == Fate::Lost {
+            return Err(away());
+        }
         let answer = call.await;
         self.points.pass().await;
-        answer
+        if fate == Fate::Unanswered { Err(away()) } else { answer }
     }
 
     fn conditional(&self) -> Result<&dyn ConditionalCheckpointStore, StoreError> {

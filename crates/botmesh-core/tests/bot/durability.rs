@@ -1,6 +1,7 @@
 //! What a bot accepts is processed, and what it did is not done again.
 
 mod deduplication;
+mod exploring;
 mod failing;
 mod recovering;
 mod sends;
