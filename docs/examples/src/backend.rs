@@ -35,7 +35,9 @@ pub fn report(running: &RunningBot) {
         Event::Error(failed) => eprintln!("{} failed: {}", failed.during, failed.error),
         Event::Coordination(event) => eprintln!("{event:?}"),
         Event::DeadLetter { chat, error, .. } => eprintln!("{chat}: given up: {error}"),
-        Event::Uncertain { chat, outcome } => eprintln!("{chat}: a send was uncertain: {outcome:?}"),
+        Event::Uncertain { chat, outcome } => {
+            eprintln!("{chat}: a send was uncertain: {outcome:?}");
+        }
         Event::Connection { provider, state } => eprintln!("{provider} is {state:?}"),
         _ => {}
     });

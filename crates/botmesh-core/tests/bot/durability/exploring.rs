@@ -157,7 +157,7 @@ fn says(user: usize) -> Vec<String> {
 /// What such a user is to hear.
 fn hears(user: usize) -> Vec<String> {
     let flow = ["Name 1?", "Name 2?", "Name 3?", "n1, n2, n3"];
-    if user % 2 == 0 {
+    if user.is_multiple_of(2) {
         return flow.iter().cycle().take(SAYS).map(|&text| text.to_owned()).collect();
     }
     says(user).iter().flat_map(|text| [format!("1: {text}"), format!("2: {text}")]).collect()
