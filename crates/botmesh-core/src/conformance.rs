@@ -40,6 +40,7 @@ pub mod differential;
 pub mod document;
 pub mod fence;
 pub mod inbox;
+pub mod likeness;
 pub mod lock;
 mod macros;
 pub mod order;

@@ -152,6 +152,12 @@ impl Fault {
             || matches!(self.code(), "WRONGPASS" | "NOAUTH" | "NOPERM")
     }
 
+    /// Whether the server does not let the user have this, or does not know it.
+    pub(crate) fn is_withheld(&self) -> bool {
+        let said = self.error.detail().unwrap_or_default();
+        self.code() == "NOPERM" || said.starts_with("unknown command")
+    }
+
     /// The driver's error.
     pub(crate) fn into_source(self) -> Box<dyn Error + Send + Sync> {
         Box::new(self.error)

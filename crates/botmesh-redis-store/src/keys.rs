@@ -1,3 +1,5 @@
+use botmesh_core::ChatKey;
+use botmesh_core::id::ProviderId;
 use botmesh_core::store::{Collection, StoreError};
 
 use crate::error::refused;
@@ -25,6 +27,44 @@ impl Layout {
             Self::Single => "single".to_owned(),
             Self::Cluster => format!("cluster {BUCKETS}"),
         }
+    }
+}
+
+/// What belongs to the inbox of one chat.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct InboxKeys {
+    /// A hash of the records that have not ended and of the dead letters.
+    pub(crate) records: String,
+    /// A sorted set of the positions of pending records.
+    pub(crate) pending: String,
+    /// The last commit.
+    pub(crate) commit: String,
+    /// A sorted set of the pending records of all chats of the provider, by the ends of their
+    /// leases.
+    pub(crate) leases: String,
+    pub(crate) shared: SharedInboxKeys,
+}
+
+/// What the inboxes of all chats of a bucket share.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct SharedInboxKeys {
+    /// A sorted set of claims by their ends.
+    pub(crate) claims: String,
+    /// A sorted set of the messages that are done, by the moments of their ends.
+    pub(crate) done: String,
+    /// A sorted set of dead letters in the order of chat and position.
+    pub(crate) dead: String,
+    /// A sorted set of dead letters by the moments at which they were given up.
+    pub(crate) buried: String,
+    /// The last position that was given.
+    pub(crate) last: String,
+}
+
+impl SharedInboxKeys {
+    fn new(head: &str) -> Self {
+        let [claims, done, dead, buried, last] =
+            ["claims", "done", "dead", "buried", "last"].map(|kind| format!("{head}:i:{kind}"));
+        Self { claims, done, dead, buried, last }
     }
 }
 
@@ -83,6 +123,29 @@ impl Keyspace {
 
     pub(crate) fn lock(&self, key: &str) -> String {
         format!("{}:l:{key}", self.head(key))
+    }
+
+    /// What belongs to a chat's inbox.
+    pub(crate) fn inbox(&self, chat: &ChatKey) -> InboxKeys {
+        let (provider, chat) = (chat.provider(), chat.as_str());
+        let head = self.head(chat);
+        InboxKeys {
+            records: format!("{head}:i:r:{chat}"),
+            pending: format!("{head}:i:p:{chat}"),
+            commit: format!("{head}:i:c:{chat}"),
+            leases: format!("{head}:i:l:{provider}"),
+            shared: SharedInboxKeys::new(&head),
+        }
+    }
+
+    /// What the chats of each bucket share of the inbox.
+    pub(crate) fn inboxes(&self) -> Vec<SharedInboxKeys> {
+        self.heads().map(|head| SharedInboxKeys::new(&head)).collect()
+    }
+
+    /// The leases of a provider's records, of each bucket.
+    pub(crate) fn leases(&self, provider: &ProviderId) -> Vec<String> {
+        self.heads().map(|head| format!("{head}:i:l:{provider}")).collect()
     }
 
     /// The sessions of a bucket, a key's turn and its queue.
@@ -153,6 +216,10 @@ mod tests {
 
     use super::*;
 
+    fn provider() -> ProviderId {
+        ProviderId::new("suite").unwrap()
+    }
+
     fn keyspace(prefix: &str, layout: Layout) -> Keyspace {
         Keyspace::new(prefix, layout).unwrap()
     }
@@ -196,6 +263,11 @@ mod tests {
                         names.push((prefix, "l", key, space.lock(key)));
                         names.push((prefix, "t", key, space.turn(key)[1].clone()));
                         names.push((prefix, "q", key, space.turn(key)[2].clone()));
+                        let Ok(chat) = ChatKey::new(&provider(), key) else { continue };
+                        let inbox = space.inbox(&chat);
+                        names.push((prefix, "ir", key, inbox.records));
+                        names.push((prefix, "ip", key, inbox.pending));
+                        names.push((prefix, "ic", key, inbox.commit));
                     }
                 }
                 for (at, one) in names.iter().enumerate() {
@@ -218,6 +290,16 @@ mod tests {
             let lock = space.lock(&key);
             prop_assert_eq!(hash_tag(&lock), &tag);
             prop_assert!(space.wakes().contains(&wakes));
+            if let Ok(chat) = ChatKey::new(&provider(), &key) {
+                let [row, _] = space.checkpoint(chat.as_str());
+                let InboxKeys { records, pending, commit, leases, shared } = space.inbox(&chat);
+                prop_assert!(space.leases(&provider()).contains(&leases));
+                prop_assert!(space.inboxes().contains(&shared));
+                let SharedInboxKeys { claims, done, dead, buried, last } = shared;
+                for name in [records, pending, commit, leases, claims, done, dead, buried, last] {
+                    prop_assert_eq!(hash_tag(&name), hash_tag(&row));
+                }
+            }
             let [sessions, turn, queue] = space.turn(&key);
             for name in [&sessions, &turn, &queue, &space.channels_of(&key)] {
                 prop_assert_eq!(hash_tag(name), &tag);

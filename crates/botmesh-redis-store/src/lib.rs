@@ -6,6 +6,7 @@ mod checkpoint;
 mod coordinator;
 mod document;
 mod error;
+mod inbox;
 mod keys;
 mod link;
 mod lock;

@@ -1,3 +1,4 @@
+use std::collections::HashMap;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -204,6 +205,9 @@ impl Link {
                 })
             }
         };
+        // One of many may have refused.
+        let answered =
+            answered.and_then(|values| values.into_iter().map(Value::extract_error).collect());
         self.settle(&open, answered)
     }
 
@@ -260,6 +264,18 @@ impl Link {
             }
             answered => answered,
         }
+    }
+
+    /// The settings of each server.
+    pub(crate) async fn configurations(
+        &self,
+        names: &[&str],
+    ) -> Result<Vec<HashMap<String, String>>, Fault> {
+        let mut ask = redis::cmd("CONFIG");
+        ask.arg("GET").arg(names);
+        let answers = self.run_everywhere(&ask).await?;
+        let read = |value| HashMap::from_redis_value(value).map_err(RedisError::from);
+        answers.into_iter().map(read).collect::<Result<_, _>>().map_err(Fault::sent)
     }
 
     /// What the servers say of themselves, one text for each.

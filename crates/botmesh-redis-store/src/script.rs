@@ -67,10 +67,34 @@ macro_rules! writing {
     };
 }
 
-/// A script over documents, checkpoints or locks.
+/// A script that surely does not write, so it also runs when the server has no room.
+macro_rules! reading {
+    ($($file:literal),+) => {
+        $crate::script::Script::new(concat!(
+            "#!lua flags=no-writes\n",
+            include_str!("script/clock.lua"),
+            include_str!("script/numbers.lua"),
+            $(include_str!($file)),+
+        ))
+    };
+}
+
+/// A script over documents, checkpoints, locks or the inbox.
 macro_rules! storing {
     ($($file:literal),+) => {
         writing!("script/clock.lua", "script/numbers.lua", "script/revisions.lua", $($file),+)
+    };
+}
+
+/// A script that frees room, so it also runs when the server has none.
+macro_rules! freeing {
+    ($($file:literal),+) => {
+        $crate::script::Script::new(concat!(
+            "#!lua flags=allow-oom\n",
+            include_str!("script/clock.lua"),
+            include_str!("script/numbers.lua"),
+            $(include_str!($file)),+
+        ))
     };
 }
 
@@ -79,16 +103,11 @@ pub(crate) static PREPARE: Script = writing!("script/prepare.lua");
 pub(crate) static DOCUMENT_SAVE: Script = storing!("script/document_save.lua");
 pub(crate) static DOCUMENT_REMOVE: Script = storing!("script/document_remove.lua");
 
-pub(crate) static CHECKPOINT_LOAD: Script = Script::new(concat!(
-    "#!lua flags=no-writes\n",
-    include_str!("script/clock.lua"),
-    include_str!("script/numbers.lua"),
-    include_str!("script/checkpoint_load.lua")
-));
+pub(crate) static CHECKPOINT_LOAD: Script = reading!("script/checkpoint_load.lua");
 pub(crate) static CHECKPOINT_SET: Script =
-    storing!("script/checkpoint.lua", "script/checkpoint_set.lua");
+    storing!("script/checkpoint.lua", "script/checkpoint_set.lua", "script/checkpoint_alone.lua");
 pub(crate) static CHECKPOINT_CLEAR: Script =
-    storing!("script/checkpoint.lua", "script/checkpoint_clear.lua");
+    storing!("script/checkpoint.lua", "script/checkpoint_clear.lua", "script/checkpoint_alone.lua");
 pub(crate) static CHECKPOINT_ADOPT: Script =
     storing!("script/checkpoint.lua", "script/checkpoint_adopt.lua");
 pub(crate) static CHECKPOINT_WAKES: Script = storing!("script/checkpoint_wakes.lua");
@@ -96,3 +115,35 @@ pub(crate) static CHECKPOINT_WAKES: Script = storing!("script/checkpoint_wakes.l
 pub(crate) static LOCK_ACQUIRE: Script = storing!("script/lock_acquire.lua");
 pub(crate) static LOCK_RENEW: Script = storing!("script/lock_renew.lua");
 pub(crate) static LOCK_RELEASE: Script = storing!("script/lock_release.lua");
+
+pub(crate) static INBOX_ADMIT: Script = storing!("script/inbox.lua", "script/inbox_admit.lua");
+pub(crate) static INBOX_BEGIN: Script = storing!("script/inbox.lua", "script/inbox_begin.lua");
+pub(crate) static INBOX_COMMIT: Script =
+    storing!("script/checkpoint_kept.lua", "script/inbox.lua", "script/inbox_commit.lua");
+pub(crate) static INBOX_COMMIT_SET: Script = storing!(
+    "script/checkpoint.lua",
+    "script/checkpoint_set.lua",
+    "script/inbox.lua",
+    "script/inbox_commit.lua"
+);
+pub(crate) static INBOX_COMMIT_CLEAR: Script = storing!(
+    "script/checkpoint.lua",
+    "script/checkpoint_clear.lua",
+    "script/inbox.lua",
+    "script/inbox_commit.lua"
+);
+pub(crate) static INBOX_NOTE: Script =
+    storing!("script/inbox.lua", "script/inbox_open.lua", "script/inbox_note.lua");
+pub(crate) static INBOX_POSTPONE: Script =
+    storing!("script/inbox.lua", "script/inbox_open.lua", "script/inbox_postpone.lua");
+pub(crate) static INBOX_BURY: Script =
+    storing!("script/inbox.lua", "script/inbox_open.lua", "script/inbox_bury.lua");
+pub(crate) static INBOX_RELEASE: Script = storing!("script/inbox.lua", "script/inbox_release.lua");
+pub(crate) static INBOX_REVIVE: Script = storing!("script/inbox.lua", "script/inbox_revive.lua");
+pub(crate) static INBOX_WAITING: Script = reading!("script/inbox_waiting.lua");
+pub(crate) static INBOX_LEASE: Script = storing!("script/inbox.lua", "script/inbox_lease.lua");
+pub(crate) static INBOX_DEAD: Script = reading!("script/inbox_dead.lua");
+pub(crate) static INBOX_COUNT: Script = reading!("script/inbox_count.lua");
+pub(crate) static INBOX_FORGET: Script = freeing!("script/inbox_forget.lua");
+pub(crate) static INBOX_FORGET_PLACES: Script =
+    freeing!("script/inbox.lua", "script/inbox_forget_places.lua");

@@ -82,15 +82,19 @@ impl ServerInfo {
         Ok(())
     }
 
+    /// That it throws keys away, if it does.
+    pub(crate) fn evicts(&self) -> Option<String> {
+        let policy = self.eviction.as_ref()?;
+        Some(format!(
+            "the server throws keys away when its memory is full (maxmemory-policy {policy}), and \
+             with them what was accepted, checkpoints, locks and turns: set maxmemory-policy to \
+             noeviction"
+        ))
+    }
+
     /// What works, but not as it should.
     pub(crate) fn warnings(&self, has_sentinel: bool) -> Vec<String> {
-        let mut warnings = Vec::new();
-        if let Some(policy) = &self.eviction {
-            warnings.push(format!(
-                "the server throws keys away when its memory is full (maxmemory-policy {policy}), \
-                 and with them checkpoints, locks and turns: set maxmemory-policy to noeviction"
-            ));
-        }
+        let mut warnings = Vec::from_iter(self.evicts());
         if has_sentinel && !self.stops_without_replicas {
             warnings.push(
                 "the master goes on to take writes after Sentinel has promoted another one, and \

@@ -1,3 +1,4 @@
+use std::collections::HashMap;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -158,10 +159,27 @@ impl RedisStore {
         }
     }
 
+    /// What the servers say of themselves, one text for each.
+    pub(crate) async fn information(&self) -> Result<Vec<String>, StoreError> {
+        let attempt = || self.inner.link.information();
+        self.insist("connecting", Repeat::Freely, attempt).await
+    }
+
+    /// The settings of each server; none when they are kept from the user.
+    pub(crate) async fn configurations(
+        &self,
+        names: &[&str],
+    ) -> Result<Option<Vec<HashMap<String, String>>>, StoreError> {
+        let attempt = async || match self.inner.link.configurations(names).await {
+            Err(fault) if fault.is_withheld() => Ok(None),
+            answered => answered.map(Some),
+        };
+        self.insist("asking for settings", Repeat::Freely, attempt).await
+    }
+
     async fn examine(&self) -> Result<(), StoreError> {
         let layout = self.space().layout();
-        let attempt = || self.inner.link.information();
-        let texts = match self.insist("connecting", Repeat::Freely, attempt).await {
+        let texts = match self.information().await {
             Err(error) if layout == Layout::Cluster => {
                 return Err(self.why_no_cluster().await.unwrap_or(error));
             }
@@ -268,6 +286,6 @@ impl Store for RedisStore {
     }
 
     fn inbox(&self) -> Option<&dyn InboxStore> {
-        None
+        Some(self)
     }
 }

@@ -7,7 +7,11 @@ mod support;
 use std::time::{Duration, Instant};
 
 use botmesh_core::coordination::{AcquireTurn, ChatTurn, Coordinator as _};
-use botmesh_core::store::{Collection, DocumentStore as _, Swap};
+use botmesh_core::id::{Fence, MessageId};
+use botmesh_core::store::{
+    Admission, Begun, CheckpointChange, Collection, Commit, Committed, DocumentStore as _,
+    InboxStore as _, NewRecord, Swap,
+};
 use botmesh_redis_store::{RedisCoordinator, RedisStore};
 use botmesh_test_support::replica::{acquire, chat, take};
 use support::PrivateServer;
@@ -86,6 +90,55 @@ async fn a_new_master_is_found_and_grants_nothing_beside_an_old_holder() {
     });
     assert!(released.elapsed() < Duration::from_millis(200), "{:?}", released.elapsed());
     drop(next);
+}
+
+/// G7: after a fail-over the inbox goes on with what the new master has: in its order, under its
+/// fences, and with positions that are new.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_inbox_goes_on_on_the_new_master() {
+    let common = ["--repl-diskless-sync-delay", "0"];
+    let Some(mut master) = PrivateServer::start(&common) else { return support::skip() };
+    let port = master.port.to_string();
+    let follow = ["--replicaof", "127.0.0.1", &port];
+    let second = PrivateServer::start(&[&common[..], &follow].concat()).unwrap();
+    says(&second, &["INFO", "replication"], "master_link_status:up").await;
+    let sentinel = PrivateServer::start_sentinel(master.port, "main").unwrap();
+    says(&sentinel, &["INFO", "sentinel"], "slaves=1").await;
+    let store = RedisStore::sentinel([sentinel.url()], "main").patience(Duration::from_secs(20));
+    let store = store.await.unwrap();
+
+    let (key, minute) = (chat("k"), Duration::from_secs(60));
+    let admit = async |id: &str| {
+        let id = MessageId::new(id).unwrap();
+        let body = Some("the body");
+        let new = NewRecord { chat: &key, message: Some(&id), body, lease: minute, most: 9 };
+        store.admit(new).await.unwrap()
+    };
+    let new = |admission| match admission {
+        Admission::New { position, .. } => position,
+        other => panic!("{other:?}"),
+    };
+    let (first, second) = (new(admit("1").await), new(admit("2").await));
+    let begun = store.begin(&key, Fence::new(7), minute).await.unwrap();
+    assert!(matches!(begun, Begun::Record(_)), "{begun:?}");
+    let mut behind = master.connection().await;
+    let copies: u32 = redis::cmd("WAIT").arg(1).arg(5000).query_async(&mut behind).await.unwrap();
+    assert_eq!(copies, 1, "the replica does not follow");
+    master.kill();
+
+    assert_eq!(admit("1").await, Admission::Known);
+    let stale = store.begin(&key, Fence::new(6), minute).await.unwrap();
+    assert_eq!(stale, Begun::Refused(Fence::new(7)));
+    let third = new(admit("3").await);
+    for (number, position) in [(1, first), (2, second), (3, third)] {
+        match store.begin(&key, Fence::new(8), minute).await.unwrap() {
+            Begun::Record(record) => assert_eq!(record.position, position, "{number}"),
+            other => panic!("{number}: {other:?}"),
+        }
+        let (fence, checkpoint) = (Fence::new(8), CheckpointChange::Nothing);
+        let commit = Commit { chat: &key, position, fence, checkpoint };
+        assert_eq!(store.commit(commit).await.unwrap(), Committed::Applied(None));
+    }
 }
 
 /// C12: a cluster whose node was restarted grants nothing until all old leases have ended, and then

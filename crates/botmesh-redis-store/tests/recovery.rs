@@ -192,7 +192,7 @@ async fn every_key_that_is_left_behind_expires() {
         expires_in: Some(Duration::from_millis(20)),
         ..body("text")
     };
-    store.set_checkpoint(&chat("expired"), soon.clone(), Fence::new(1)).await.unwrap();
+    store.set_checkpoint(&chat("expired"), soon, Fence::new(1)).await.unwrap();
     store.set_checkpoint(&chat("cleared"), soon, Fence::new(1)).await.unwrap();
     store.clear_checkpoint(&chat("cleared")).await.unwrap();
     store.adopt_checkpoint(&chat("adopted"), Fence::new(1)).await.unwrap();

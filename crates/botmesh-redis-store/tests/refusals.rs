@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use botmesh_core::coordination::Coordinator as _;
 use botmesh_core::id::Fence;
 use botmesh_core::store::{
-    CheckpointStore as _, CheckpointWrite, Collection, DocumentStore as _, LockStore as _,
-    StoreError, Swap,
+    Admission, CheckpointChange, CheckpointStore as _, CheckpointWrite, Collection, Commit,
+    Committed, DocumentStore as _, InboxStore as _, LockStore as _, NewRecord, StoreError, Swap,
 };
 use botmesh_redis_store::{RedisStore, RedisStoreBuilder};
 use botmesh_test_support::replica::{acquire, take};
@@ -107,6 +107,14 @@ async fn permissions_suffice(
     store.remove_document_if(Collection::Chats, "a", revision).await.map(drop).unwrap();
     let lock = store.acquire_lock_fenced("a", Duration::from_secs(9)).await.unwrap().unwrap();
     assert!(store.release_lock("a", &lock.token).await.unwrap());
+    let (message, lease) = (None, Duration::from_secs(9));
+    let new = NewRecord { chat: &chat, message, body: Some("text"), lease, most: 9 };
+    let admitted = store.admit(new).await.unwrap();
+    let Admission::New { position, .. } = admitted else { panic!("{admitted:?}") };
+    let (fence, checkpoint) = (Fence::new(1), CheckpointChange::Nothing);
+    let commit = Commit { chat: &chat, position, fence, checkpoint };
+    assert_eq!(store.commit(commit).await.unwrap(), Committed::Applied(None));
+    assert_eq!(store.dangers().await.unwrap().len(), 1, "what could not be looked at");
 
     let (a, b) = (replica(builder()).await, replica(builder()).await);
     let turn = take(&a, "k").await;

@@ -121,6 +121,9 @@ macro_rules! __store_cases {
             threads order a_nul_in_a_record_is_kept_or_refused_and_nothing_is_cut
                 "B4: a NUL is kept or refused, and nothing is cut";
 
+            time likeness any_sequence_of_calls_is_answered_as_by_the_store_in_memory
+                "G1–G8: the answers to any calls are those of the store in memory";
+
             threads commit a_record_ends_together_with_its_checkpoint
                 "G3: a record ends together with the checkpoint that holds its effect";
             threads commit a_record_does_not_end_without_its_checkpoint
