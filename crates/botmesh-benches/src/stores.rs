@@ -7,8 +7,11 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail, ensure};
 use botmesh_core::MemoryStore;
-use botmesh_core::id::{ChatKey, Fence};
-use botmesh_core::store::{CheckpointWrite, Collection, Store, Swap};
+use botmesh_core::id::{ChatKey, Fence, MessageId, Revision};
+use botmesh_core::store::{
+    Admission, Begun, CheckpointChange, CheckpointWrite, Collection, Commit, Committed, NewRecord,
+    Store, Swap,
+};
 use botmesh_mongo_store::MongoStore;
 use botmesh_mysql_store::MysqlStore;
 use botmesh_postgres_store::PostgresStore;
@@ -69,6 +72,10 @@ enum Kind {
     Write,
     Read,
     Save,
+    /// A message that finds its chat free: admitted, and ended together with the checkpoint.
+    Accept,
+    /// A message that is begun in between, as one that had to wait.
+    Process,
 }
 
 impl fmt::Display for Kind {
@@ -77,6 +84,8 @@ impl fmt::Display for Kind {
             Self::Write => "checkpoint written conditionally",
             Self::Read => "checkpoint read",
             Self::Save => "document saved conditionally",
+            Self::Accept => "message admitted and ended",
+            Self::Process => "message admitted, begun and ended",
         })
     }
 }
@@ -131,7 +140,10 @@ pub async fn measure(options: &Options) -> Result<()> {
 async fn of(name: &str, store: Arc<dyn Store>, options: &Options) -> Result<()> {
     // Once so that all rows are there and all connections open.
     run(&store, Kind::Write, AT_ONCE * CHATS).await?;
-    for kind in [Kind::Write, Kind::Read, Kind::Save] {
+    for kind in [Kind::Write, Kind::Read, Kind::Save, Kind::Accept, Kind::Process] {
+        if matches!(kind, Kind::Accept | Kind::Process) && store.inbox().is_none() {
+            continue;
+        }
         let took = run(&store, kind, options.operations).await?;
         let mut times = Vec::new();
         let mut task = Task::new(&store, 0)?;
@@ -182,13 +194,18 @@ struct Task {
     store: Arc<dyn Store>,
     chats: Vec<ChatKey>,
     body: String,
+    /// What the checkpoints of the chats were last set to, as whoever has the turn knows it.
+    revisions: Vec<Option<Revision>>,
 }
+
+/// Ids of messages, each of which comes once in the whole run.
+static MESSAGES: AtomicU64 = AtomicU64::new(0);
 
 impl Task {
     fn new(store: &Arc<dyn Store>, number: u64) -> Result<Self> {
         let chat = |chat| ChatKey::decode(&format!("bench:{}", number * CHATS + chat));
         let chats = (0..CHATS).map(chat).collect::<Result<_, _>>()?;
-        Ok(Self { store: Arc::clone(store), chats, body: "x".repeat(BODY) })
+        Ok(Self { store: Arc::clone(store), chats, body: "x".repeat(BODY), revisions: Vec::new() })
     }
 
     async fn operate(&mut self, kind: Kind, number: u64) -> Result<()> {
@@ -214,6 +231,36 @@ impl Task {
                 let swap = self.store.save_document_if(users, &name, &self.body, before).await?;
                 ensure!(swap != Swap::Refused, "somebody else saved {name}");
             }
+            Kind::Accept | Kind::Process => self.process(kind == Kind::Process, number).await?,
+        }
+        Ok(())
+    }
+
+    async fn process(&mut self, begins: bool, number: u64) -> Result<()> {
+        if self.revisions.is_empty() {
+            for chat in &self.chats {
+                let stored = self.store.load_checkpoint(chat).await?;
+                self.revisions.push(stored.map(|stored| stored.revision));
+            }
+        }
+        let index = usize::try_from(number % CHATS)?;
+        let (chat, revision) = (&self.chats[index], &mut self.revisions[index]);
+        let inbox = self.store.inbox().context("no inbox")?;
+        let id = MessageId::new(MESSAGES.fetch_add(1, Ordering::Relaxed).to_string())?;
+        let (message, body, lease) = (Some(&id), Some(&*self.body), Duration::from_secs(60));
+        let admission = inbox.admit(NewRecord { chat, message, body, lease, most: 100 }).await?;
+        let Admission::New { position, .. } = admission else { bail!("{admission:?}") };
+        let fence = Fence::new(1);
+        if begins {
+            let begun = inbox.begin(chat, fence, lease).await?;
+            ensure!(matches!(begun, Begun::Record(_)), "{begun:?}");
+        }
+        let write = CheckpointWrite { body: &self.body, wake_in: None, expires_in: None };
+        let checkpoint = CheckpointChange::Set { write, expected: *revision };
+        let commit = Commit { chat, position, fence, checkpoint };
+        match inbox.commit(commit).await? {
+            Committed::Applied(written) => *revision = written,
+            Committed::Refused => bail!("somebody else wrote to {chat}"),
         }
         Ok(())
     }
