@@ -7,9 +7,9 @@ use botmesh_core::store::{
     Adopted, CheckpointStore, CheckpointWrite, ConditionalCheckpointStore, StoreError,
     StoredCheckpoint, Swap,
 };
-use mongodb::bson::{Document, bson, doc};
+use mongodb::bson::{Bson, Document, bson, doc};
 
-use crate::expression::{REMOVE, end, fresh, grown, literal, live, millis, set_if};
+use crate::expression::{REMOVE, end, fresh, grown, literal, live, millis, set_if, settled};
 use crate::failure::NAME;
 use crate::store::{MongoStore, Repeat, check_size, stored};
 use crate::{row, schema};
@@ -18,7 +18,7 @@ const WHAT: &str = "a checkpoint";
 const ROWS: &str = schema::CHECKPOINTS;
 
 /// A fence as it is stored.
-fn number(fence: Fence) -> Result<i64, StoreError> {
+pub(crate) fn number(fence: Fence) -> Result<i64, StoreError> {
     i64::try_from(fence.get()).map_err(|_| StoreError::Unfit {
         store: NAME,
         what: "fence",
@@ -27,23 +27,25 @@ fn number(fence: Fence) -> Result<i64, StoreError> {
 }
 
 /// What a write sets, but for its fence.
-fn written(write: CheckpointWrite<'_>, request: &str) -> Document {
+pub(crate) fn written(write: CheckpointWrite<'_>, request: &str) -> Document {
     doc! {
         "revision": grown("$revision"),
         "body": literal(write.body),
         "wake_at": end(write.wake_in),
         "ends_at": end(write.expires_in),
+        "expires_at": REMOVE,
         "request": request,
     }
 }
 
 /// What clearing sets.
-fn cleared(request: &str) -> Document {
+pub(crate) fn cleared(request: &str) -> Document {
     doc! {
         "revision": grown("$revision"),
         "body": REMOVE,
         "wake_at": REMOVE,
         "ends_at": "$$NOW",
+        "expires_at": REMOVE,
         "request": request,
     }
 }
@@ -52,8 +54,10 @@ fn cleared(request: &str) -> Document {
 fn read(row: &mut Document) -> Result<Option<StoredCheckpoint>, StoreError> {
     let now = row::moment(row, WHAT, "now")?.unwrap_or(i64::MIN);
     let Some(body) = row::take_text(row, WHAT, "body")? else { return Ok(None) };
-    if row::moment(row, WHAT, "ends_at")?.is_some_and(|end| end <= now) {
-        return Ok(None);
+    for end in ["ends_at", "expires_at"] {
+        if row::moment(row, WHAT, end)?.is_some_and(|end| end <= now) {
+            return Ok(None);
+        }
     }
     let wake_at = row::moment(row, WHAT, "wake_at")?;
     Ok(Some(StoredCheckpoint {
@@ -70,7 +74,8 @@ impl CheckpointStore for MongoStore {
         let pipeline = vec![
             doc! { "$match": { "_id": key.as_str() } },
             doc! { "$project": {
-                "revision": 1, "fence": 1, "body": 1, "wake_at": 1, "ends_at": 1, "now": "$$NOW",
+                "revision": 1, "fence": 1, "body": 1, "wake_at": 1, "ends_at": 1, "expires_at": 1,
+                "now": "$$NOW",
             } },
         ];
         let mut found = self.aggregate("load checkpoint", ROWS, pipeline).await?;
@@ -87,7 +92,7 @@ impl CheckpointStore for MongoStore {
         let fence = number(fence)?;
         let mut fields = written(write, &self.request());
         fields.insert("fence", bson!({ "$max": [{ "$ifNull": ["$fence", fence] }, fence] }));
-        let pipeline = vec![doc! { "$set": fields }];
+        let pipeline = vec![doc! { "$set": fields }, settled()];
         let (id, wanted) = (key.as_str(), doc! { "revision": 1 });
         let row = self
             .upsert("set checkpoint", Repeat::IfNotExecuted, ROWS, id, pipeline, wanted)
@@ -97,7 +102,7 @@ impl CheckpointStore for MongoStore {
 
     async fn clear_checkpoint(&self, key: &ChatKey) -> Result<(), StoreError> {
         let filter = doc! { "_id": key.as_str(), "$expr": live() };
-        let pipeline = vec![doc! { "$set": cleared(&self.request()) }];
+        let pipeline = vec![doc! { "$set": cleared(&self.request()) }, settled()];
         let wanted = doc! { "_id": 1 };
         self.update("clear checkpoint", Repeat::IfNotExecuted, ROWS, filter, pipeline, wanted)
             .await
@@ -150,18 +155,22 @@ impl ConditionalCheckpointStore for MongoStore {
         let fence = number(fence)?;
         let kept =
             |field: &str| bson!({ "$cond": [live(), { "$ifNull": [field, REMOVE] }, REMOVE] });
-        let pipeline = vec![doc! { "$set": {
-            "revision": { "$ifNull": ["$revision", fresh()] },
-            "prior_fence": { "$ifNull": ["$fence", REMOVE] },
-            "fence": { "$max": [{ "$ifNull": ["$fence", fence] }, fence] },
-            "body": kept("$body"),
-            "wake_at": kept("$wake_at"),
-            "ends_at": { "$cond": [live(), { "$ifNull": ["$ends_at", REMOVE] }, "$$NOW"] },
-            "now": "$$NOW",
-        } }];
+        let pipeline = vec![
+            doc! { "$set": {
+                "revision": { "$ifNull": ["$revision", fresh()] },
+                "prior_fence": { "$ifNull": ["$fence", REMOVE] },
+                "fence": { "$max": [{ "$ifNull": ["$fence", fence] }, fence] },
+                "body": kept("$body"),
+                "wake_at": kept("$wake_at"),
+                "ends_at": { "$cond": [live(), { "$ifNull": ["$ends_at", REMOVE] }, "$$NOW"] },
+                "expires_at": kept("$expires_at"),
+                "now": "$$NOW",
+            } },
+            settled(),
+        ];
         let wanted = doc! {
             "revision": 1, "fence": 1, "prior_fence": 1, "body": 1, "wake_at": 1, "ends_at": 1,
-            "now": 1,
+            "expires_at": 1, "now": 1,
         };
         let operation = "adopt checkpoint";
         let mut row =
@@ -184,14 +193,12 @@ impl ConditionalCheckpointStore for MongoStore {
         let mut fields = written(write, &request);
         fields.insert("fence", fence);
         let Some(expected) = expected else {
-            let fits = bson!({ "$and": [
-                { "$not": [live()] },
-                { "$lte": [{ "$ifNull": ["$fence", fence] }, fence] },
-            ] });
-            return self.make(OPERATION, ROWS, id, &request, set_if(fits, fields)).await;
+            let mut pipeline = set_if(absent(fence), fields);
+            pipeline.push(settled());
+            return self.make(OPERATION, ROWS, id, &request, pipeline).await;
         };
         let filter = unfenced(id, expected, fence);
-        let pipeline = vec![doc! { "$set": fields }];
+        let pipeline = vec![doc! { "$set": fields }, settled()];
         self.replace(OPERATION, ROWS, id, &request, filter, pipeline).await
     }
 
@@ -205,13 +212,21 @@ impl ConditionalCheckpointStore for MongoStore {
         let mut fields = cleared(&request);
         fields.insert("fence", fence);
         let filter = unfenced(id, expected, fence);
-        let pipeline = vec![doc! { "$set": fields }];
+        let pipeline = vec![doc! { "$set": fields }, settled()];
         self.replace("clear checkpoint", ROWS, id, &request, filter, pipeline).await
     }
 }
 
+/// Whether there is no live row, and no higher fence was here.
+pub(crate) fn absent(fence: i64) -> Bson {
+    bson!({ "$and": [
+        { "$not": [live()] },
+        { "$lte": [{ "$ifNull": ["$fence", fence] }, fence] },
+    ] })
+}
+
 /// The live row of this revision, if no higher fence was here.
-fn unfenced(id: &str, expected: Revision, fence: i64) -> Document {
+pub(crate) fn unfenced(id: &str, expected: Revision, fence: i64) -> Document {
     doc! {
         "_id": id,
         "revision": stored(expected),

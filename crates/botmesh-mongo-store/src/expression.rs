@@ -41,7 +41,25 @@ pub(crate) fn millis(time: Duration) -> i64 {
 
 /// Whether the row has not ended.
 pub(crate) fn lasts() -> Bson {
-    bson!({ "$gt": [{ "$ifNull": [{ "$toLong": "$ends_at" }, i64::MAX] }, now()] })
+    let end = bson!({ "$toLong": { "$ifNull": ["$ends_at", "$expires_at"] } });
+    bson!({ "$gt": [{ "$ifNull": [end, i64::MAX] }, now()] })
+}
+
+/// A list in the row, empty where there is none.
+pub(crate) fn list(field: &str) -> Bson {
+    bson!({ "$ifNull": [field, []] })
+}
+
+/// The last step of every change of a checkpoint. The server deletes a row some time after its
+/// `ends_at`; while the inbox of the chat has records, the end stands in `expires_at` instead.
+pub(crate) fn settled() -> Document {
+    let end = bson!({ "$ifNull": ["$ends_at", "$expires_at", REMOVE] });
+    let records = bson!({ "$add": [{ "$size": list("$records") }, { "$size": list("$done") }] });
+    let has_records = bson!({ "$gt": [records, 0] });
+    doc! { "$set": {
+        "ends_at": { "$cond": [has_records.clone(), REMOVE, end.clone()] },
+        "expires_at": { "$cond": [has_records, end, REMOVE] },
+    } }
 }
 
 /// Whether there is a text in a row that has not ended.

@@ -15,6 +15,8 @@ const DUPLICATE_KEY: i32 = 11_000;
 const UNAUTHORIZED: i32 = 13;
 const AUTHENTICATION_FAILED: i32 = 18;
 const OUT_OF_DISK_SPACE: i32 = 14_031;
+/// A document would be larger than any may be.
+const TOO_LARGE: &[i32] = &[10_334, 17_419];
 
 /// What passes by itself: a network between servers, an election, a shutdown, a conflict.
 const PASSING: &[i32] =
@@ -153,7 +155,8 @@ impl Failure {
         if let Some(ErrorKind::Bson(_) | ErrorKind::InvalidResponse { .. }) = self.kind() {
             return corrupt("an answer", self.into_source().to_string());
         }
-        let (full, transient) = (self.code() == Some(OUT_OF_DISK_SPACE), self.is_transient());
+        let is_full = |code| code == OUT_OF_DISK_SPACE || TOO_LARGE.contains(&code);
+        let (full, transient) = (self.code().is_some_and(is_full), self.is_transient());
         let source = self.into_source();
         match (full, transient) {
             (true, _) => StoreError::Full { store: NAME, operation, source },

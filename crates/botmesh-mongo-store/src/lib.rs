@@ -9,6 +9,8 @@ mod cursor;
 mod document;
 mod expression;
 mod failure;
+#[cfg(feature = "durability")]
+mod inbox;
 mod lock;
 mod names;
 mod row;

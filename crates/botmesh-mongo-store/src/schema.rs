@@ -18,7 +18,9 @@ pub(crate) const LOCKS: &str = "locks";
 pub(crate) const META: &str = "meta";
 
 /// The version of the collections and rows that this code writes.
-const VERSION: u64 = 1;
+///
+/// The second one has the inboxes of the chats in the rows of their checkpoints.
+const VERSION: u64 = 2;
 
 const OPERATION: &str = "prepare";
 
@@ -175,6 +177,16 @@ fn indexes(kind: Kind) -> Vec<IndexModel> {
         options.partial_filter_expression = Some(doc! { "wake_at": { "$type": "date" } });
         let keys = doc! { "wake_at": 1, "_id": 1 };
         indexes.push(IndexModel::builder().keys(keys).options(options).build());
+        for (field, keys) in [
+            ("lease_at", doc! { "provider": 1, "lease_at": 1 }),
+            ("claim_at", doc! { "claim_at": 1 }),
+            ("done_at", doc! { "done_at": 1 }),
+            ("dead_at", doc! { "_id": 1, "dead_at": 1 }),
+        ] {
+            let mut options = named(field);
+            options.partial_filter_expression = Some(doc! { field: { "$type": "date" } });
+            indexes.push(IndexModel::builder().keys(keys).options(options).build());
+        }
     }
     indexes
 }

@@ -169,6 +169,24 @@ impl MongoStore {
         Ok(Updated { row, is_doubtful })
     }
 
+    /// Changes all rows that fit. Repeated, it must do no harm.
+    #[cfg(feature = "durability")]
+    pub(crate) async fn update_all(
+        &self,
+        operation: &'static str,
+        kind: &str,
+        filter: Document,
+        pipeline: Vec<Document>,
+    ) -> Result<(), StoreError> {
+        let (filter, pipeline) = (&filter, &pipeline);
+        let attempt = || async move {
+            let rows = self.connections().collection(kind).await?;
+            let updating = rows.update_many(filter.clone(), pipeline.clone());
+            self.connections().run(updating.into_future()).await
+        };
+        self.insist(operation, Repeat::Freely, attempt).await.map(drop)
+    }
+
     /// Changes the row of this key, which is made if it is not there.
     pub(crate) async fn upsert(
         &self,
@@ -342,6 +360,12 @@ impl Store for MongoStore {
         Some(self)
     }
 
+    #[cfg(feature = "durability")]
+    fn inbox(&self) -> Option<&dyn InboxStore> {
+        Some(self)
+    }
+
+    #[cfg(not(feature = "durability"))]
     fn inbox(&self) -> Option<&dyn InboxStore> {
         None
     }

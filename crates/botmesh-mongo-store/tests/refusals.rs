@@ -96,7 +96,7 @@ async fn a_newer_schema_is_refused() {
     let newer = doc! { "$set": { "version": 999_i64 } };
     meta.update_one(doc! { "_id": "schema" }, newer).await.unwrap();
     let error = open.clone().prefix(&prefix).await.unwrap_err();
-    assert!(matches!(error, StoreError::NewerSchema { found: 999, supported: 1, .. }), "{error:?}");
+    assert!(matches!(error, StoreError::NewerSchema { found: 999, supported: 2, .. }), "{error:?}");
     assert!(error.to_string().contains("upgrade the program"), "{error}");
     open.prefix(support::prefix()).await.unwrap();
 }

@@ -68,7 +68,7 @@ async fn the_indexes_are_those_that_the_queries_need() {
     open.prefix(&prefix).await.unwrap();
     for (kind, wanted) in [
         ("documents", &["_id_", "ends"][..]),
-        ("checkpoints", &["_id_", "ends", "wakes"]),
+        ("checkpoints", &["_id_", "claim_at", "dead_at", "done_at", "ends", "lease_at", "wakes"]),
         ("locks", &["_id_", "ends"]),
     ] {
         let rows = support::rows(&prefix, kind).await;
