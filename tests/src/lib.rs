@@ -4,6 +4,7 @@ pub mod backend;
 pub mod bots;
 pub mod chaos;
 pub mod checker;
+pub mod durable;
 pub mod history;
 pub mod nemesis;
 pub mod process;

@@ -10,6 +10,7 @@ use botmesh_core::ReplicaId;
 use botmesh_core::coordination::CoordinatorSettings;
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::io::AsyncReadExt as _;
+use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
@@ -117,6 +118,28 @@ impl Orders {
         worker.run(self.lease, stopping).await;
         Ok(())
     }
+}
+
+/// Becomes true when the process is asked to stop in order, or its driver is gone.
+///
+/// # Errors
+/// When signals cannot be heard.
+pub fn told_to_stop() -> Result<watch::Receiver<bool>> {
+    let (stop, stopping) = watch::channel(false);
+    let mut terminate = signal(SignalKind::terminate())?;
+    tokio::spawn(async move {
+        let mut byte = [0];
+        let driver_is_gone =
+            async { while let Ok(1) = tokio::io::stdin().read(&mut byte).await {} };
+        tokio::select! {
+            () = driver_is_gone => {}
+            _ = terminate.recv() => {}
+        }
+        stop.send_replace(true);
+        // Whoever stopped it waits, or loses patience.
+        std::future::pending::<()>().await;
+    });
+    Ok(stopping)
 }
 
 /// A running worker.

@@ -1,5 +1,5 @@
-//! `cargo xtask chaos`: worker processes, or with `--bots` replicas of a whole bot, a private server
-//! and faults, for minutes.
+//! `cargo xtask chaos`: worker processes, or replicas of a whole bot with `--bots`, or of one that
+//! keeps what it accepts with `--durable`, a private server and faults, for minutes.
 
 use std::process::Command;
 
@@ -16,8 +16,13 @@ pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<()> {
     let mut build = Command::new(cargo());
     build.args(["build", "--release", "-p", PACKAGE, "--bins"]);
     process::run(build.current_dir(&workspace.root))?;
-    let (bots, rest): (Vec<_>, Vec<_>) = arguments.iter().partition(|it| *it == "--bots");
-    let driver = if bots.is_empty() { "release/chaos" } else { "release/bots" };
+    let (kinds, rest): (Vec<_>, Vec<_>) =
+        arguments.iter().partition(|it| matches!(it.as_str(), "--bots" | "--durable"));
+    let driver = match kinds.first().map(|kind| kind.as_str()) {
+        None => "release/chaos",
+        Some("--bots") => "release/bots",
+        Some(_) => "release/durable_chaos",
+    };
     // The program of the stand-in for MongoDB is known to those who started the services.
     let environment = services::running(workspace)?;
     process::run(Command::new(workspace.target.join(driver)).args(rest).envs(environment))

@@ -27,6 +27,7 @@ const LAST_WORDS: Duration = Duration::from_secs(1);
 pub struct Loopback {
     id: ProviderId,
     exclusive: bool,
+    recognises: bool,
     port: u16,
     life: Life,
     turns: Arc<Turns>,
@@ -51,13 +52,21 @@ impl Loopback {
     pub fn new(id: ProviderId, port: u16, life: Life, turns: Arc<Turns>) -> Self {
         let (lines, receipts) = (Mutex::new(None), Mutex::default());
         let sends = AtomicU64::new(0);
-        Self { id, exclusive: false, port, life, turns, lines, receipts, sends }
+        let (exclusive, recognises) = (false, false);
+        Self { id, exclusive, recognises, port, life, turns, lines, receipts, sends }
     }
 
     /// With a session that only one replica may have.
     #[must_use]
     pub fn exclusive(mut self) -> Self {
         self.exclusive = true;
+        self
+    }
+
+    /// To a platform that recognises a send that comes again.
+    #[must_use]
+    pub fn recognising(mut self) -> Self {
+        self.recognises = true;
         self
     }
 
@@ -93,6 +102,7 @@ impl Provider for Loopback {
     fn capabilities(&self) -> Capabilities {
         let mut capabilities = Capabilities::default();
         capabilities.exclusive_session = self.exclusive;
+        capabilities.idempotent_send = self.recognises;
         capabilities
     }
 
@@ -133,7 +143,7 @@ impl Provider for Loopback {
         &self,
         chat: &ChatKey,
         message: &Outgoing,
-        _: &SendOptions,
+        options: &SendOptions,
     ) -> Result<Receipt, ProviderError> {
         let checked = Notebook::now();
         let turn = self.turns.of(chat.as_str());
@@ -144,6 +154,7 @@ impl Provider for Loopback {
             number,
             chat: chat.as_str().to_owned(),
             text: message.text.to_string(),
+            key: options.idempotency_key.clone().filter(|_| self.recognises),
             fence: turn.map(|turn| turn.fence().get()),
             checked,
             allowed,

@@ -1,7 +1,7 @@
 //! A messaging platform on loopback: gives each message to some replica, again to another one when
 //! it is not accepted in time, and notes what it is sent by whom.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -55,6 +55,10 @@ struct Inner {
     open: HashMap<MessageNumber, Open>,
     chats: HashMap<String, mpsc::UnboundedSender<String>>,
     trap: Option<(Life, oneshot::Sender<()>)>,
+    /// The keys of sends that were taken.
+    keys: HashSet<String>,
+    /// How many sends came again and were recognised.
+    recognised: usize,
 }
 
 #[derive(Debug)]
@@ -95,6 +99,8 @@ impl Platform {
             open: HashMap::new(),
             chats: HashMap::new(),
             trap: None,
+            keys: HashSet::new(),
+            recognised: 0,
         };
         let state = Arc::new(State { notes, balance, inner: Mutex::new(inner) });
         let accepting = Arc::clone(&state);
@@ -128,6 +134,17 @@ impl Platform {
 
     /// A user says something, which reaches some replica as soon as one is there.
     pub fn say(&self, provider: &'static str, chat: &str, text: &str, again: bool) {
+        tokio::spawn(self.bring(provider, chat, text, again));
+    }
+
+    /// A user says something; resolves when a replica has accepted it.
+    pub fn bring(
+        &self,
+        provider: &'static str,
+        chat: &str,
+        text: &str,
+        again: bool,
+    ) -> impl Future<Output = ()> + Send + 'static {
         let (answers, mut answered) = mpsc::unbounded_channel();
         let message = {
             let mut inner = self.state.inner.lock();
@@ -140,14 +157,20 @@ impl Platform {
         let said = Event::Said { chat: chat.clone(), message, text: text.clone(), again };
         self.state.notes.note(said);
         let state = Arc::clone(&self.state);
-        tokio::spawn(async move {
+        async move {
             let line = ToBot::Message { message, chat, text };
             let mut last = None;
             while !state.offer(provider, &line, message, &mut last, &mut answered).await {
                 tokio::time::sleep(AGAIN).await;
             }
             state.inner.lock().open.remove(&message);
-        });
+        }
+    }
+
+    /// How many sends came again under a key that was known, and were shown to nobody.
+    #[must_use]
+    pub fn recognised(&self) -> usize {
+        self.state.inner.lock().recognised
     }
 
     /// Resolves when the replica sends its next reply, whose receipt it will never see.
@@ -226,8 +249,13 @@ impl State {
     fn take(&self, life: Life, lines: &mpsc::UnboundedSender<ToBot>, line: FromBot) {
         let (message, answer) = match line {
             FromBot::Hello { .. } => return,
-            FromBot::Send { number, chat, text, fence, checked, allowed } => {
+            FromBot::Send { number, chat, text, key, fence, checked, allowed } => {
                 let mut inner = self.inner.lock();
+                if key.is_some_and(|key| !inner.keys.insert(key)) {
+                    inner.recognised += 1;
+                    let _ = lines.send(ToBot::Sent { number });
+                    return;
+                }
                 // Noted under the lock, so that notes and chats have the same order.
                 let event = Event::Replied {
                     chat: chat.clone(),

@@ -10,9 +10,6 @@ use botmesh_core::coordination::{CoordinatorEvent, CoordinatorSettings, Handover
 use botmesh_core::{Bot, BotError, Event as Happened, ProviderId, ReplicaId, RunningBot};
 use botmesh_redis_store::RedisStore;
 use serde::{Deserialize, Serialize};
-use tokio::io::AsyncReadExt as _;
-use tokio::signal::unix::{SignalKind, signal};
-use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::definition::{define, fallback};
@@ -20,6 +17,7 @@ use super::loopback::Loopback;
 use super::notes::{Decision, Event, Life, Notebook};
 use super::watched::{Turns, Watched};
 use super::{EXCLUSIVE, SHARED};
+use crate::process;
 
 /// What a replica is told.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -100,7 +98,7 @@ impl Orders {
     /// When it cannot be started within a minute.
     pub async fn obey(self) -> Result<()> {
         let notes = Arc::new(Notebook::new(&self.notes)?);
-        let mut stopping = told_to_stop()?;
+        let mut stopping = process::told_to_stop()?;
         let deadline = Instant::now() + PATIENCE;
         let running = loop {
             match self.start(&notes).await {
@@ -149,24 +147,6 @@ impl Orders {
             .stop_timeout(STOP);
         define(bot, self.version, notes).start().await
     }
-}
-
-fn told_to_stop() -> Result<watch::Receiver<bool>> {
-    let (stop, stopping) = watch::channel(false);
-    let mut terminate = signal(SignalKind::terminate())?;
-    tokio::spawn(async move {
-        let mut byte = [0];
-        let driver_is_gone =
-            async { while let Ok(1) = tokio::io::stdin().read(&mut byte).await {} };
-        tokio::select! {
-            () = driver_is_gone => {}
-            _ = terminate.recv() => {}
-        }
-        stop.send_replace(true);
-        // Whoever stopped it waits, or loses patience.
-        std::future::pending::<()>().await;
-    });
-    Ok(stopping)
 }
 
 fn note(notes: &Notebook, happened: Happened) {

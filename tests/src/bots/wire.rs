@@ -38,6 +38,8 @@ pub enum FromBot {
         chat: String,
         /// The words.
         text: String,
+        /// What a platform that recognises repeated sends tells them by.
+        key: Option<String>,
         /// The fence of the turn that the replica has.
         fence: Option<u64>,
         /// Before it looked at its guard.

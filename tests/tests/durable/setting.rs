@@ -1,0 +1,83 @@
+//! Where the bots of a test run, and how they are started.
+
+use std::path::Path;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use botmesh_telegram::testing::FakeTelegram;
+use botmesh_tests::durable::replica::{Connection, Orders, Store};
+use botmesh_tests::process::Process;
+
+/// How long anything may take that has no bound of its own.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A place of its own on the server that the variable names; none where there is none.
+pub(crate) fn postgres() -> Option<Store> {
+    let url = url("BOTMESH_TEST_POSTGRES_URL")?;
+    Some(Store::Postgres { url, prefix: format!("{}_", prefix()) })
+}
+
+fn url(variable: &str) -> Option<String> {
+    let url = std::env::var(variable).ok();
+    if url.is_none() {
+        let required = std::env::var("BOTMESH_REQUIRE_BACKENDS").is_ok_and(|set| set == "1");
+        assert!(!required, "{variable} is not set, and BOTMESH_REQUIRE_BACKENDS=1 wants it");
+        println!("skipped: {variable} is not set");
+    }
+    url
+}
+
+fn prefix() -> String {
+    format!("d{}", &uuid::Uuid::new_v4().simple().to_string()[..10])
+}
+
+/// A seed, which is printed: another one each time unless `BOTMESH_SEED` says which.
+pub(crate) fn seed() -> u64 {
+    let given = std::env::var("BOTMESH_SEED").ok().and_then(|seed| seed.parse().ok());
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().subsec_nanos();
+    let seed = given.unwrap_or_else(|| now.into());
+    println!("seed {seed}: BOTMESH_SEED={seed} kills at the same moment");
+    seed
+}
+
+/// The bots of one test.
+pub(crate) struct Setting {
+    pub(crate) platform: FakeTelegram,
+    pub(crate) store: Store,
+    pub(crate) handling: Duration,
+    pub(crate) is_durable: bool,
+}
+
+impl Setting {
+    pub(crate) async fn new(store: Store, handling: Duration) -> Self {
+        let platform = FakeTelegram::start().await.unwrap();
+        Self { platform, store, handling, is_durable: true }
+    }
+
+    /// Starts a replica that asks for updates.
+    pub(crate) fn poller(&self, replica: &str) -> Process {
+        let connection = Connection::Polling { platform: self.platform.address() };
+        self.start(replica, connection)
+    }
+
+    pub(crate) fn start(&self, replica: &str, connection: Connection) -> Process {
+        let orders = Orders {
+            replica: replica.to_owned(),
+            connection,
+            store: self.store.clone(),
+            handling: self.handling,
+            is_durable: self.is_durable,
+        };
+        let program = Path::new(env!("CARGO_BIN_EXE_durable"));
+        Process::start(program, &orders.write().unwrap()).unwrap()
+    }
+}
+
+/// Waits until something holds.
+pub(crate) async fn until(what: &str, mut holds: impl FnMut() -> bool) {
+    let waited = async {
+        while !holds() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    assert!(tokio::time::timeout(PATIENCE, waited).await.is_ok(), "{what}: it never came to that");
+}
