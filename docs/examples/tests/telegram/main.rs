@@ -4,6 +4,7 @@
 
 mod balancer;
 mod capabilities;
+mod durable;
 mod pollers;
 mod process;
 mod replicas;

@@ -12,6 +12,16 @@ pub(crate) enum Act {
     Presses(&'static str),
 }
 
+impl Act {
+    /// The customer does it.
+    pub(crate) fn by(self, chat: &FakeChat) {
+        match self {
+            Self::Says(text) => chat.says(text),
+            Self::Presses(label) => assert!(chat.presses(label), "there is no button {label:?}"),
+        }
+    }
+}
+
 /// A step of the conversation: what the customer does, and what the shop says to it.
 pub(crate) const STORY: &[(Act, &[&str])] = &[
     (Act::Says("/start"), &["Welcome to the corner shop! What can I do for you?"]),
@@ -34,10 +44,7 @@ pub(crate) async fn play(chat: &FakeChat, mut before: impl AsyncFnMut(usize)) {
     let mut heard = chat.heard().len();
     for (number, (act, answers)) in STORY.iter().enumerate() {
         before(number).await;
-        match act {
-            Act::Says(text) => chat.says(text),
-            Act::Presses(label) => assert!(chat.presses(label), "there is no button {label:?}"),
-        }
+        act.by(chat);
         for answer in *answers {
             assert_eq!(plain(&chat.hears(heard).await.text()), *answer, "after {act:?}");
             heard += 1;
