@@ -2,6 +2,7 @@
 //! the bots that answer it.
 
 pub mod coordination;
+pub mod durability;
 mod feed;
 pub mod memory;
 pub mod options;

@@ -6,7 +6,7 @@ use anyhow::{Context as _, Result, ensure};
 use redis::aio::MultiplexedConnection;
 use tempfile::TempDir;
 
-/// A Redis of the bench's own: on a free port, without a file, gone when this is dropped.
+/// A Redis of the bench's own: on a free port, gone when this is dropped.
 #[derive(Debug)]
 pub(crate) struct PrivateServer {
     pub(crate) port: u16,
@@ -15,12 +15,22 @@ pub(crate) struct PrivateServer {
 }
 
 impl PrivateServer {
+    /// Without a file.
     pub(crate) fn start() -> Result<Self> {
+        Self::start_with(&["--appendonly", "no"])
+    }
+
+    /// With a log that is written out each second.
+    pub(crate) fn start_logged() -> Result<Self> {
+        Self::start_with(&["--appendonly", "yes", "--appendfsync", "everysec"])
+    }
+
+    fn start_with(arguments: &[&str]) -> Result<Self> {
         let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port();
         let directory = tempfile::tempdir()?;
         let mut command = Command::new("redis-server");
         command.args(["--port", &port.to_string(), "--bind", "127.0.0.1"]);
-        command.args(["--save", "", "--appendonly", "no"]);
+        command.args(["--save", ""]).args(arguments);
         command.arg("--dir").arg(directory.path()).stdout(Stdio::null());
         let process = command.spawn().context("redis-server is not installed")?;
         let server = Self { port, process, _directory: directory };
