@@ -92,6 +92,11 @@ impl Runtime {
                 }
                 self.wake_dropped(chat);
                 if is_record {
+                    if let Some(cut) = memory.under_way.take()
+                        && reason != LossReason::Settled
+                    {
+                        self.uncount(&guard, cut).await;
+                    }
                     self.lanes.drain(chat, self);
                 }
                 if reason == LossReason::Superseded || reason == LossReason::Settled {

@@ -21,14 +21,23 @@ use crate::store::{Commit, Committed, InboxRecord, Postponement, StoreError};
 /// How long the store is left alone after it has failed to end a record.
 const COMMIT_AGAIN: Duration = Duration::from_millis(200);
 const COMMIT_AGAIN_AT_MOST: Duration = Duration::from_secs(5);
+/// How long a chat waits at most until it is noted that a turn was lost.
+const UNCOUNT_WITHIN: Duration = Duration::from_secs(1);
 
 /// One attempt to process a record.
 pub(super) struct Attempt {
     pub(super) position: Position,
     pub(super) has_more: bool,
     message: Box<Message>,
-    number: u32,
+    /// How often the record was begun, this time included.
+    begun: u32,
     outbox: Outbox,
+}
+
+/// An attempt that is under way.
+pub(super) struct UnderWay {
+    record: Arc<OpenRecord>,
+    begun: u32,
 }
 
 /// How an attempt has ended.
@@ -45,14 +54,13 @@ impl Attempt {
     /// The first attempt of a record that nobody has begun.
     pub(super) fn first(position: Position, message: Box<Message>) -> Self {
         let outbox = Outbox::new(None, 1, false);
-        Self { position, has_more: false, message, number: 1, outbox }
+        Self { position, has_more: false, message, begun: 1, outbox }
     }
 
     /// An attempt of a record that was begun for it.
-    pub(super) fn begun(record: InboxRecord, message: Box<Message>, was_open: bool) -> Self {
-        let InboxRecord { position, attempts, sends, has_more, .. } = record;
-        let outbox = Outbox::new(sends.as_deref(), attempts, was_open);
-        Self { position, has_more, message, number: attempts, outbox }
+    pub(super) fn begun(record: &InboxRecord, message: Box<Message>, outbox: Outbox) -> Self {
+        let InboxRecord { position, attempts, has_more, .. } = *record;
+        Self { position, has_more, message, begun: attempts, outbox }
     }
 }
 
@@ -62,9 +70,11 @@ impl Runtime {
         guard: &TurnGuard,
         attempt: Attempt,
         tries: u32,
+        under_way: &mut Option<UnderWay>,
     ) -> Ended {
-        let Attempt { position, message, number, outbox, .. } = attempt;
+        let Attempt { position, message, begun, outbox, .. } = attempt;
         let record = Arc::new(OpenRecord::new(position, outbox));
+        *under_way = Some(UnderWay { record: Arc::clone(&record), begun });
         let turn = Turn::of_record(guard.clone(), Arc::clone(&record));
         let handled = AssertUnwindSafe(self.handle(&turn, message)).catch_unwind().await;
         let handled = handled.unwrap_or_else(|payload| {
@@ -74,12 +84,34 @@ impl Runtime {
         if guard.check().is_err() {
             return Ended::Left;
         }
-        match failure {
+        let ended = match failure {
             None => self.end_record(&turn, &record).await,
             Some((during, error)) => {
                 self.forget_attempt(&turn, &record);
-                self.fail_record(guard, &record, number, tries, (during, error)).await
+                self.fail_record(guard, &record, begun, tries, (during, error)).await
             }
+        };
+        if !matches!(ended, Ended::Left) {
+            *under_way = None;
+        }
+        ended
+    }
+
+    /// Notes that an attempt ended because its turn was lost: it does not count. A later holder of
+    /// the chat has the record already, and the store refuses this then.
+    pub(super) async fn uncount(&self, guard: &TurnGuard, UnderWay { record, begun }: UnderWay) {
+        let Some((_, inbox)) = self.durable() else { return };
+        let sends = record.outbox().cut_off().await;
+        let postponement = Postponement {
+            attempts: begun,
+            error: "the turn of the chat was lost",
+            sends: Some(&sends),
+            retry_in: Duration::ZERO,
+        };
+        let fence = self.fences.to_write(guard.fence());
+        let noted = inbox.postpone(guard.key(), record.position(), fence, postponement);
+        if !matches!(tokio::time::timeout(UNCOUNT_WITHIN, noted).await, Ok(Ok(_))) {
+            tracing::debug!("an attempt whose turn was lost counts");
         }
     }
 
@@ -136,7 +168,7 @@ impl Runtime {
         self: &Arc<Self>,
         guard: &TurnGuard,
         record: &OpenRecord,
-        number: u32,
+        begun: u32,
         tries: u32,
         (during, error): (Activity, BotError),
     ) -> Ended {
@@ -149,12 +181,14 @@ impl Runtime {
             return Ended::Left;
         }
         let passes = may_pass(&error);
+        let number = begun.saturating_sub(record.outbox().lost());
         if !passes && number >= durable.settings.attempts {
             let buried = self.bury(guard, position, number, during, error).await;
             return if buried { Ended::Done } else { Ended::Left };
         }
         // What passes by itself is no fault of the record.
-        let (attempts, failed) = if passes { (number - 1, tries + 1) } else { (number, number) };
+        let attempts = if passes { begun.saturating_sub(1) } else { begun };
+        let failed = if passes { tries + 1 } else { number };
         let text = told(&error);
         self.events.error(Some(chat), during, error);
         let sends = record.outbox().complete(attempts).await;

@@ -12,6 +12,7 @@ use crate::provider::Receipt;
 /// send it again.
 pub(crate) struct Outbox {
     sends: tokio::sync::Mutex<Sends>,
+    lost: u32,
 }
 
 /// The state of an outbox. Held over one send, so that the sends of a record keep their order.
@@ -33,6 +34,9 @@ struct Notes {
     /// The attempt at whose orderly end these notes were written; they are complete for it.
     #[serde(default)]
     complete: u32,
+    /// How many attempts ended because the turn was lost, through no fault of the record.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    lost: u32,
 }
 
 /// What became of one send.
@@ -137,8 +141,21 @@ impl Outbox {
         let notes: Notes =
             noted.and_then(|noted| serde_json::from_str(noted).ok()).unwrap_or_default();
         let is_open = was_open || attempt != notes.complete.saturating_add(1);
+        let lost = notes.lost;
         let sends = Sends { next: 0, notes, is_noted: true, is_open };
-        Self { sends: tokio::sync::Mutex::new(sends) }
+        Self { sends: tokio::sync::Mutex::new(sends), lost }
+    }
+
+    /// How many attempts before this one ended because the turn was lost.
+    pub(super) const fn lost(&self) -> u32 {
+        self.lost
+    }
+
+    /// What to note when the turn was lost: what was sent last is not known.
+    pub(super) async fn cut_off(&self) -> String {
+        let mut sends = self.sends.lock().await;
+        sends.notes.lost = sends.notes.lost.saturating_add(1);
+        sends.notes.text()
     }
 
     /// The next send has to wait until the one before has come to its end.
@@ -217,6 +234,11 @@ impl Sends {
         }
         self.is_noted = false;
     }
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
+const fn is_zero(number: &u32) -> bool {
+    *number == 0
 }
 
 impl Notes {

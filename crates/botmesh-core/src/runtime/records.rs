@@ -4,8 +4,9 @@ use std::sync::Arc;
 use futures_util::FutureExt;
 
 use super::Runtime;
-use super::attempts::{Attempt, Ended};
+use super::attempts::{Attempt, Ended, UnderWay};
 use super::event::Activity;
+use super::outbox::Outbox;
 use super::turn::Turn;
 use crate::conversation::Panicked;
 use crate::coordination::{LossReason, TurnGuard};
@@ -27,6 +28,8 @@ pub(crate) struct Own {
 pub(super) struct LaneMemory {
     /// The last record that came to its end here.
     done: Option<Position>,
+    /// The attempt whose turn was lost before its end.
+    pub(super) under_way: Option<UnderWay>,
 }
 
 /// Each piece of work about records is the right to process the first pending one of the chat:
@@ -74,7 +77,7 @@ impl Runtime {
                 },
             };
             let (done, has_more) = (attempt.position, attempt.has_more);
-            match self.run_attempt(guard, attempt, tries).await {
+            match self.run_attempt(guard, attempt, tries, &mut memory.under_way).await {
                 Ended::Done => {
                     memory.done = Some(done);
                     // What came before the own record leaves that one without a place.
@@ -141,13 +144,17 @@ impl Runtime {
         tries: u32,
     ) -> Result<Attempt, (Position, u32, BotError)> {
         let (position, attempts) = (record.position, record.attempts);
+        let is_own = own.as_ref().is_some_and(|own| own.position == position);
+        // A process that is alone does not begin a record that it processes at once: of such an
+        // attempt of an earlier process nothing was counted.
+        let was_open = self.coordinated.is_none() && !is_own && tries == 0;
+        let outbox = Outbox::new(record.sends.as_deref(), attempts, was_open);
         let most = self.durable.as_ref().map_or(u32::MAX, |durable| durable.settings.attempts);
-        if attempts > most {
+        if attempts.saturating_sub(outbox.lost()) > most {
             let last = record.error.map(|error| format!(": {error}")).unwrap_or_default();
             let error = format!("it was begun {most} times and never came to its end{last}");
             return Err((position, most, BotError::message(error)));
         }
-        let is_own = own.as_ref().is_some_and(|own| own.position == position);
         let message = match own.take_if(|_| is_own) {
             Some(own) => own.message,
             None => Box::new(
@@ -155,10 +162,7 @@ impl Runtime {
                     .map_err(|error| (position, attempts, BotError::from(error)))?,
             ),
         };
-        // A process that is alone does not begin a record that it processes at once: of such an
-        // attempt of an earlier process nothing was counted.
-        let was_open = self.coordinated.is_none() && !is_own && tries == 0;
-        Ok(Attempt::begun(record, message, was_open))
+        Ok(Attempt::begun(&record, message, outbox))
     }
 
     /// Processes a message of which only the id is kept: it is known once it was processed, and

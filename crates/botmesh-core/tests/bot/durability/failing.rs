@@ -195,3 +195,28 @@ async fn each_message_has_one_key_in_all_its_attempts() {
     assert!(keys[0] == keys[1] && keys[1] == keys[2] && !keys[0].is_empty(), "{keys:?}");
     assert!(keys.len() == 4 && keys[3] != keys[0], "{keys:?}");
 }
+
+/// G5, C6: an attempt whose turn was lost does not count: a replica that often loses its leases
+/// gives up no message.
+#[tokio::test(start_paused = true)]
+async fn attempts_whose_turn_was_lost_do_not_count() {
+    let mut world = World::replicas(1, |bot| {
+        durable(bot).fallback(|ctx| async move {
+            tokio::time::sleep(Duration::from_secs(40)).await;
+            ctx.reply("done").await
+        })
+    })
+    .await;
+    let ana = world.platform().chat("ana");
+    let mut hears = world.platform().listen(&ana);
+    world.platform().says(&ana, "work").await.unwrap();
+    for _ in 0..8 {
+        tokio::time::sleep(Duration::from_secs(5)).await;
+        world.coordinator(0).faults().freeze();
+        tokio::time::sleep(Duration::from_secs(20)).await;
+        world.coordinator(0).faults().thaw();
+    }
+    let heard = tokio::time::timeout(Duration::from_secs(600), hears.next_message()).await;
+    assert_eq!(dead_letters(world.events()), []);
+    assert_eq!(heard.unwrap().text, "done");
+}
