@@ -171,9 +171,13 @@ fn find(program: &str) -> Option<PathBuf> {
 /// A plain connection to a server. The server may still be loading, so it waits until it answers.
 pub(crate) async fn plain(url: &str) -> redis::aio::MultiplexedConnection {
     let client = redis::Client::open(url).unwrap();
+    // Longer than the longest `WAIT`: by default an answer must come within half a second.
+    let patient =
+        redis::AsyncConnectionConfig::new().set_response_timeout(Some(Duration::from_secs(10)));
     let deadline = Instant::now() + Duration::from_secs(20);
     loop {
-        if let Ok(mut connection) = client.get_multiplexed_async_connection().await
+        let connection = client.get_multiplexed_async_connection_with_config(&patient).await;
+        if let Ok(mut connection) = connection
             && redis::cmd("PING").exec_async(&mut connection).await.is_ok()
         {
             return connection;
