@@ -93,7 +93,7 @@ pub(crate) fn parse(arguments: impl Iterator<Item = String>) -> Result<Command> 
         "chaos" => Ok(Command::Chaos { arguments }),
         "fuzz" => {
             let seconds = take_number(&mut arguments, "--seconds")?;
-            let input = take_value(&mut arguments, "--input")?;
+            let input = take_value(&mut arguments, "--input", "file")?;
             let name = (!arguments.is_empty()).then(|| arguments.remove(0));
             nothing_left(&command, &arguments)?;
             let what = match (input, seconds) {
@@ -122,18 +122,18 @@ fn take_install(arguments: &mut Vec<String>) -> bool {
 }
 
 fn take_number(arguments: &mut Vec<String>, flag: &str) -> Result<Option<u64>> {
-    let Some(value) = take_value(arguments, flag)? else { return Ok(None) };
+    let Some(value) = take_value(arguments, flag, "number")? else { return Ok(None) };
     match value.parse() {
         Ok(number) => Ok(Some(number)),
         Err(_) => bail!("{flag} needs a number, not `{value}`"),
     }
 }
 
-fn take_value(arguments: &mut Vec<String>, flag: &str) -> Result<Option<String>> {
+fn take_value(arguments: &mut Vec<String>, flag: &str, what: &str) -> Result<Option<String>> {
     let Some(at) = arguments.iter().position(|argument| argument == flag) else { return Ok(None) };
     arguments.remove(at);
     if at == arguments.len() {
-        bail!("{flag} needs a value");
+        bail!("{flag} needs a {what}");
     }
     Ok(Some(arguments.remove(at)))
 }
