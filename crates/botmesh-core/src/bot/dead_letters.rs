@@ -56,12 +56,12 @@ impl RunningBot {
     /// As [`dead_letters`](Self::dead_letters).
     pub async fn replay(&self, letter: &DeadLetter) -> Result<bool, BotError> {
         let revived = self.inbox()?.revive(&letter.chat, letter.position).await?;
-        self.runtime_ref().look_for_records();
+        self.runtime.look_for_records();
         Ok(revived)
     }
 
     fn inbox(&self) -> Result<&dyn InboxStore, BotError> {
-        self.runtime_ref().inbox().ok_or_else(|| {
+        self.runtime.inbox().ok_or_else(|| {
             BotError::message("the bot keeps no dead letters: give it `Bot::durability`")
         })
     }

@@ -17,7 +17,7 @@ use crate::text::Language;
 /// order.
 #[must_use = "a bot ends when this is dropped: await `until_signal` or `stop`"]
 pub struct RunningBot {
-    runtime: Arc<Runtime>,
+    pub(super) runtime: Arc<Runtime>,
     supervisor: Option<Supervisor>,
     patience: Duration,
 }
@@ -25,10 +25,6 @@ pub struct RunningBot {
 impl RunningBot {
     pub(super) fn new(runtime: Arc<Runtime>, supervisor: Supervisor, patience: Duration) -> Self {
         Self { runtime, supervisor: Some(supervisor), patience }
-    }
-
-    pub(super) fn runtime_ref(&self) -> &Runtime {
-        &self.runtime
     }
 
     #[cfg(any(test, feature = "testing"))]

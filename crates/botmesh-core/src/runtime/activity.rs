@@ -69,7 +69,7 @@ impl Runtime {
                 self.events.error(Some(chat), Activity::Turn, error);
                 // It stays in the inbox, and somebody looks after it.
                 if let Some(own) = own {
-                    self.release_claim(chat, own).await;
+                    self.release_record(chat, own).await;
                 }
                 return;
             }
@@ -92,12 +92,7 @@ impl Runtime {
                 }
                 self.wake_dropped(chat);
                 if is_record {
-                    if let Some(cut) = memory.under_way.take()
-                        && reason != LossReason::Settled
-                    {
-                        self.uncount(&guard, cut).await;
-                    }
-                    self.lanes.drain(chat, self);
+                    self.lost_record(&guard, reason, own, memory).await;
                 }
                 if reason == LossReason::Superseded || reason == LossReason::Settled {
                     let key = CoordinationKey::from(chat);
@@ -119,12 +114,9 @@ impl Runtime {
                 }
             }
         };
-        let (during, error) = match AssertUnwindSafe(done).catch_unwind().await {
-            Ok(Ok(())) => return,
-            Ok(Err(failure)) => failure,
-            Err(payload) => (Activity::Handler, BotError::from(Panicked::new(payload.as_ref()))),
-        };
-        self.events.error(Some(guard.key()), during, error);
+        if let Err((during, error)) = caught(done).await {
+            self.events.error(Some(guard.key()), during, error);
+        }
     }
 
     pub(super) async fn handle(
@@ -219,4 +211,13 @@ impl Runtime {
         let context = self.context(turn, message);
         context.reply(Reply::text(t(text))).await.map(drop)
     }
+}
+
+/// Runs user code; a panic in it is an error.
+pub(super) async fn caught(
+    work: impl Future<Output = Result<(), (Activity, BotError)>>,
+) -> Result<(), (Activity, BotError)> {
+    AssertUnwindSafe(work).catch_unwind().await.unwrap_or_else(|payload| {
+        Err((Activity::Handler, BotError::from(Panicked::new(payload.as_ref()))))
+    })
 }

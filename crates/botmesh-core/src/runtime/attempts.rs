@@ -1,16 +1,13 @@
-use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::FutureExt;
-
 use super::Runtime;
+use super::activity::caught;
 use super::event::{Activity, Event};
 use super::open_record::OpenRecord;
 use super::outbox::Outbox;
 use super::turn::Turn;
 use super::writer::has_expired;
-use crate::conversation::Panicked;
 use crate::coordination::{LossReason, TurnGuard};
 use crate::error::BotError;
 use crate::id::Position;
@@ -76,10 +73,7 @@ impl Runtime {
         let record = Arc::new(OpenRecord::new(position, outbox));
         *under_way = Some(UnderWay { record: Arc::clone(&record), begun });
         let turn = Turn::of_record(guard.clone(), Arc::clone(&record));
-        let handled = AssertUnwindSafe(self.handle(&turn, message)).catch_unwind().await;
-        let handled = handled.unwrap_or_else(|payload| {
-            Err((Activity::Handler, BotError::from(Panicked::new(payload.as_ref()))))
-        });
+        let handled = caught(self.handle(&turn, message)).await;
         let failure = handled.err().or_else(|| record.failure());
         if guard.check().is_err() {
             return Ended::Left;
@@ -177,7 +171,7 @@ impl Runtime {
         if let Some(SendError::NotLeader(_)) = error.downcast_ref::<SendError>() {
             // The replica that is connected finds it in the inbox.
             self.events.error(Some(chat), during, error);
-            self.release_claim(chat, position).await;
+            self.release_record(chat, position).await;
             return Ended::Left;
         }
         let passes = may_pass(&error);

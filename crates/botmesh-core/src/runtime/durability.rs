@@ -115,6 +115,11 @@ impl Runtime {
         Some((self.durable.as_ref()?, self.store.inbox()?))
     }
 
+    /// Whether messages are kept, and not only their ids.
+    pub(super) fn journals(&self) -> bool {
+        self.durable.as_ref().is_some_and(|durable| durable.settings.journals)
+    }
+
     /// The inbox of a bot with durability.
     pub(crate) fn inbox(&self) -> Option<&dyn InboxStore> {
         self.durable().map(|(_, inbox)| inbox)

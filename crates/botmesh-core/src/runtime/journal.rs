@@ -19,7 +19,7 @@ impl Room {
 impl Drop for Room {
     fn drop(&mut self) {
         if let Some(runtime) = &self.0 {
-            runtime.give_room();
+            runtime.lanes.give_room();
         }
     }
 }
@@ -69,9 +69,8 @@ impl Runtime {
         message: Message,
     ) -> Result<Accepted, DeliverError> {
         let Some((durable, inbox)) = self.durable() else { return Err(DeliverError::Stopping) };
-        let settings = &durable.settings;
         let unwritable = |error: serde_json::Error| DeliverError::Store(error.into());
-        let journals = settings.journals;
+        let journals = self.journals();
         let body = journals.then(|| serde_json::to_string(&message)).transpose();
         let body = body.map_err(unwritable)?;
         let record = NewRecord {
@@ -79,27 +78,29 @@ impl Runtime {
             message: message.id.as_ref(),
             body: body.as_deref(),
             lease: durable.lease,
-            most: settings.max_pending_per_chat,
+            most: durable.settings.max_pending_per_chat,
         };
         let unstored = |error: StoreError| DeliverError::Store(error.into());
         match inbox.admit(record).await.map_err(unstored)? {
             Admission::New { position, is_behind } => {
                 room.keep();
-                let (chat, id) = (message.chat.clone(), message.id.clone());
+                // A claim that is given up later must not be known then.
+                if journals {
+                    self.lanes.remember(&message.chat, message.id.as_ref());
+                }
+                let chat = message.chat.clone();
                 let own = Own { position, message: Box::new(message), is_behind };
                 let work = Work::Record(Some(Box::new(own)));
-                self.lanes.push(&chat, id.as_ref(), work, self);
+                self.lanes.push(&chat, work, self);
                 Ok(Accepted::New)
             }
             Admission::Known => {
-                self.lanes.remember(&message.chat, message.id.as_ref());
+                if journals {
+                    self.lanes.remember(&message.chat, message.id.as_ref());
+                }
                 Ok(Accepted::Duplicate)
             }
             Admission::Full { waiting } => Err(DeliverError::ChatFull { waiting }),
         }
-    }
-
-    fn give_room(&self) {
-        self.lanes.give_room();
     }
 }

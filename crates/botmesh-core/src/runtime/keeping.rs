@@ -93,17 +93,17 @@ impl Runtime {
             saved => saved?,
         };
         let times = Times { wake_in, expires_in };
-        *stored = Some(self.save_checkpoint(turn, &body, times, *stored).await?);
+        *stored = Some(self.save_checkpoint(turn, body, times, *stored).await?);
         Ok(())
     }
 
     /// How large an answer may be to be kept in a checkpoint. With durability none is asked for
     /// twice.
     fn max_answer_bytes(&self) -> usize {
-        match (&self.durable, &self.coordinated) {
-            (Some(durable), _) if durable.settings.journals => usize::MAX,
-            (_, Some(coordinated)) => coordinated.settings.handover.max_answer_bytes,
-            (_, None) => MAX_ANSWER_BYTES,
+        match &self.coordinated {
+            _ if self.journals() => usize::MAX,
+            Some(coordinated) => coordinated.settings.handover.max_answer_bytes,
+            None => MAX_ANSWER_BYTES,
         }
     }
 
@@ -128,7 +128,7 @@ impl Runtime {
         let body = serde_json::to_string(&Stub { stub: name.clone() })?;
         let expires_in = Some(STUB.max(wait.unwrap_or_default()));
         let times = Times { wake_in: None, expires_in };
-        *stored = Some(self.save_checkpoint(turn, &body, times, *stored).await?);
+        *stored = Some(self.save_checkpoint(turn, body, times, *stored).await?);
         Ok(())
     }
 }

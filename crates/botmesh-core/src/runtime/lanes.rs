@@ -163,22 +163,12 @@ impl Lanes {
     }
 
     /// Puts work behind what its chat has, in the room that [`enter`](Self::enter) gave.
-    pub(crate) fn push(
-        &self,
-        chat: &ChatKey,
-        id: Option<&MessageId>,
-        work: Work,
-        start: &impl Start,
-    ) {
+    pub(crate) fn push(&self, chat: &ChatKey, work: Work, start: &impl Start) {
         let chat = self.hasher.chat(chat);
         let mut shard = self.shard(&chat).lock();
         // Those that had room before the bot began to stop are still processed.
         if self.aborted.load(Ordering::Acquire) {
             return;
-        }
-        if let Some(id) = id {
-            let seen = self.hasher.message(&chat, id);
-            shard.recent.insert(seen);
         }
         push(shard.lanes.entry(chat), work, start);
     }

@@ -45,8 +45,8 @@ impl OpenRecord {
     }
 
     /// A checkpoint is to be written in place of `before`.
-    pub(super) fn stage_write(&self, body: &str, times: Times, before: Option<Stored>) -> Stored {
-        self.staged.lock().stage(before, Change::Set { body: body.to_owned(), times });
+    pub(super) fn stage_write(&self, body: String, times: Times, before: Option<Stored>) -> Stored {
+        self.staged.lock().stage(before, Change::Set { body, times });
         Stored::Staged
     }
 

@@ -1,14 +1,11 @@
-use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
-use futures_util::FutureExt;
-
 use super::Runtime;
+use super::activity::caught;
 use super::attempts::{Attempt, Ended, UnderWay};
 use super::event::Activity;
 use super::outbox::Outbox;
 use super::turn::Turn;
-use crate::conversation::Panicked;
 use crate::coordination::{LossReason, TurnGuard};
 use crate::error::BotError;
 use crate::id::{ChatKey, Position};
@@ -29,7 +26,7 @@ pub(super) struct LaneMemory {
     /// The last record that came to its end here.
     done: Option<Position>,
     /// The attempt whose turn was lost before its end.
-    pub(super) under_way: Option<UnderWay>,
+    under_way: Option<UnderWay>,
 }
 
 /// Each piece of work about records is the right to process the first pending one of the chat:
@@ -41,8 +38,8 @@ impl Runtime {
         own: Option<Box<Own>>,
         memory: &mut LaneMemory,
     ) {
-        let Some((durable, inbox)) = self.durable() else { return };
-        if !durable.settings.journals {
+        memory.under_way = None;
+        if !self.journals() {
             if let Some(own) = own {
                 self.run_claimed(guard, *own).await;
             }
@@ -51,10 +48,8 @@ impl Runtime {
         let position = own.as_ref().map(|own| own.position);
         if self.sender.stands_by(guard.key()) {
             // The replica that is connected finds it in the inbox.
-            if let Some(position) = position
-                && let Err(error) = inbox.release(guard.key(), position).await
-            {
-                self.events.error(Some(guard.key()), Activity::Inbox, error);
+            if let Some(position) = position {
+                self.release_record(guard.key(), position).await;
             }
             return;
         }
@@ -171,34 +166,45 @@ impl Runtime {
         let Some((_, inbox)) = self.durable() else { return };
         let (chat, position) = (guard.key(), own.position);
         let turn = Turn::new(guard.clone());
-        let handled = AssertUnwindSafe(self.handle(&turn, own.message)).catch_unwind().await;
-        let handled = handled.unwrap_or_else(|payload| {
-            Err((Activity::Handler, BotError::from(Panicked::new(payload.as_ref()))))
-        });
-        let ended = match handled {
-            Ok(()) => {
-                let fence = self.fences.to_write(guard.fence());
-                let checkpoint = CheckpointChange::Nothing;
-                let done = inbox.commit(Commit { chat, position, fence, checkpoint }).await;
-                done.map(|committed| {
-                    if committed == Committed::Refused {
-                        tracing::warn!("the claim on a message ended before it was processed");
-                    }
-                })
+        if let Err((during, error)) = caught(self.handle(&turn, own.message)).await {
+            self.events.error(Some(chat), during, error);
+            return self.release_record(chat, position).await;
+        }
+        let fence = self.fences.to_write(guard.fence());
+        let checkpoint = CheckpointChange::Nothing;
+        match inbox.commit(Commit { chat, position, fence, checkpoint }).await {
+            Ok(Committed::Applied(_)) => {}
+            Ok(Committed::Refused) => {
+                tracing::warn!("the claim on a message ended before it was processed");
             }
-            Err((during, error)) => {
-                self.events.error(Some(chat), during, error);
-                self.release_claim(chat, position).await;
-                return;
-            }
-        };
-        if let Err(error) = ended {
-            self.events.error(Some(chat), Activity::Inbox, error);
+            Err(error) => self.events.error(Some(chat), Activity::Inbox, error),
         }
     }
 
-    /// Lets a message be new again when the platform sends it once more.
-    pub(super) async fn release_claim(&self, chat: &ChatKey, position: Position) {
+    /// Sees to what was to be processed under a turn that was lost; `own` was admitted here.
+    pub(super) async fn lost_record(
+        self: &Arc<Self>,
+        guard: &TurnGuard,
+        reason: LossReason,
+        own: Option<Position>,
+        memory: &mut LaneMemory,
+    ) {
+        if !self.journals() {
+            if let Some(own) = own {
+                self.release_record(guard.key(), own).await;
+            }
+            return;
+        }
+        if let Some(cut) = memory.under_way.take()
+            && reason != LossReason::Settled
+        {
+            self.uncount(guard, cut).await;
+        }
+        self.lanes.drain(guard.key(), self);
+    }
+
+    /// Leaves a record to others. A claim is given up: the message is new when it comes again.
+    pub(super) async fn release_record(&self, chat: &ChatKey, position: Position) {
         let Some((_, inbox)) = self.durable() else { return };
         if let Err(error) = inbox.release(chat, position).await {
             self.events.error(Some(chat), Activity::Inbox, error);

@@ -78,7 +78,10 @@ impl Supervisor {
             for danger in inbox.dangers().await? {
                 tracing::warn!("{danger}");
             }
-            supervisor.background.spawn(Arc::clone(runtime).look_after_records());
+            // Claims are looked after by whoever sends the message again.
+            if runtime.journals() {
+                supervisor.background.spawn(Arc::clone(runtime).look_after_records());
+            }
             supervisor.background.spawn(Arc::clone(runtime).forget_records());
         }
         let providers = runtime.sender.providers().to_vec();

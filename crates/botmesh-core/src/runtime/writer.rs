@@ -76,7 +76,7 @@ impl Runtime {
     pub(super) async fn save_checkpoint(
         &self,
         turn: &Turn,
-        body: &str,
+        body: String,
         times: Times,
         before: Option<Stored>,
     ) -> Result<Stored, BotError> {
@@ -87,11 +87,11 @@ impl Runtime {
             return Ok(record.stage_write(body, times, before));
         }
         let fence = self.fences.to_write(turn.fence());
-        let Times { wake_in, expires_in } = times;
-        let write = CheckpointWrite { body, wake_in, expires_in };
         if self.coordinated.as_ref().is_some_and(|it| it.breaks(BrokenRule::WritesAfterRelease)) {
             return Ok(self.write_later(turn, fence, body, times, before));
         }
+        let Times { wake_in, expires_in } = times;
+        let write = CheckpointWrite { body: &body, wake_in, expires_in };
         // Before the write: when its outcome stays open the row counts as there.
         self.conversations.note_present(chat);
         let Some(store) = self.store.conditional_checkpoints() else {
@@ -118,11 +118,11 @@ impl Runtime {
         &self,
         turn: &Turn,
         fence: Fence,
-        body: &str,
+        body: String,
         times: Times,
         before: Option<Stored>,
     ) -> Stored {
-        let (store, turn, body) = (Arc::clone(&self.store), turn.clone(), body.to_owned());
+        let (store, turn) = (Arc::clone(&self.store), turn.clone());
         tokio::spawn(async move {
             turn.lost().await;
             let Times { wake_in, expires_in } = times;

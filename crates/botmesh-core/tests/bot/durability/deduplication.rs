@@ -57,6 +57,47 @@ async fn deduplication_alone_answers_once_too() {
     comes_three_times(Durability::deduplication).await;
 }
 
+/// G8: a message that could not be processed is new to the process that failed, too, also when its
+/// turn was lost.
+#[tokio::test(start_paused = true)]
+async fn a_claim_that_was_given_up_is_new_to_the_same_process() {
+    let tries = Log::default();
+    let shared = tries.clone();
+    let world = World::replicas(1, move |bot| {
+        let tries = shared.clone();
+        bot.durability(Durability::deduplication()).fallback(move |ctx| {
+            tries.note(ctx.text());
+            let tried = tries.0.lock().len();
+            async move {
+                match tried {
+                    1 => return Err(BotError::message("no luck")),
+                    2 => tokio::time::sleep(Duration::from_secs(60)).await,
+                    _ => {}
+                }
+                ctx.reply("done").await
+            }
+        })
+    })
+    .await;
+    let mut ana = world.user("ana");
+    let message = Message::text(ana.chat().clone(), "work")
+        .with_id(botmesh_core::MessageId::new("1").unwrap());
+    let deliver = async || world.connection(0).deliver(message.clone()).await.unwrap();
+    assert_eq!(deliver().await, Accepted::New);
+    world.rests().await;
+    assert_eq!(deliver().await, Accepted::New, "after an error");
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert_eq!(deliver().await, Accepted::Duplicate, "while it is processed");
+    world.coordinator(0).faults().freeze();
+    tokio::time::sleep(Duration::from_secs(20)).await;
+    world.coordinator(0).faults().thaw();
+    world.rests().await;
+    assert_eq!(deliver().await, Accepted::New, "after its turn was lost");
+    world.rests().await;
+    assert_eq!(deliver().await, Accepted::Duplicate, "when it is done");
+    ana.hears("done").hears_nothing();
+}
+
 /// G8: a message that could not be processed is new when the platform sends it again.
 #[tokio::test(start_paused = true)]
 async fn a_claim_is_released_when_its_message_fails() {
