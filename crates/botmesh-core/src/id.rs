@@ -1,10 +1,12 @@
 //! Identities: who, where and which one. Each is a type of its own, checked once where it enters.
 
 mod chat_key;
+mod hash;
 mod name;
 mod number;
 
 pub use chat_key::{ChatKey, UserKey};
+pub(crate) use hash::StableHash;
 pub use name::{ConversationName, IncarnationId, LeaderName, MessageId, ProviderId, ReplicaId};
 pub use number::{Fence, Position, Revision};
 

@@ -3,6 +3,7 @@
 mod coordinator;
 mod crash_points;
 mod crashing_store;
+mod dice;
 mod faults;
 mod hub;
 pub mod provider;
@@ -11,6 +12,7 @@ mod world;
 pub use coordinator::{MemoryBackend, MemoryCoordinator, MemoryCoordinatorBuilder};
 pub use crash_points::CrashPoints;
 pub use crashing_store::CrashingStore;
+pub use dice::Dice;
 pub use faults::CoordinationFaults;
 pub use hub::MemoryCoordinationHub;
 pub use provider::TestProvider;

@@ -10,12 +10,10 @@
 //! releases.
 
 use super::plan::{Ask, Plan, Prompt, Step, Target, Then};
-
-const OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
-const PRIME: u64 = 0x0000_0100_0000_01b3;
+use crate::id::StableHash;
 
 pub(super) fn of(plan: &Plan) -> u64 {
-    let mut hash = Fnv(OFFSET);
+    let mut hash = Shape(StableHash::new());
     hash.text(&plan.name);
     hash.number(u64::from(plan.version));
     hash.count(plan.labels.len());
@@ -27,20 +25,14 @@ pub(super) fn of(plan: &Plan) -> u64 {
     for step in &plan.steps {
         hash.step(step);
     }
-    hash.0
+    hash.0.get()
 }
 
-struct Fnv(u64);
+struct Shape(StableHash);
 
-impl Fnv {
-    fn bytes(&mut self, bytes: &[u8]) {
-        for byte in bytes {
-            self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(PRIME);
-        }
-    }
-
+impl Shape {
     fn number(&mut self, number: u64) {
-        self.bytes(&number.to_le_bytes());
+        self.0.bytes(&number.to_le_bytes());
     }
 
     fn count(&mut self, count: usize) {
@@ -49,7 +41,7 @@ impl Fnv {
 
     fn text(&mut self, text: &str) {
         self.count(text.len());
-        self.bytes(text.as_bytes());
+        self.0.bytes(text.as_bytes());
     }
 
     fn step(&mut self, step: &Step) {
@@ -110,23 +102,6 @@ impl Fnv {
             }
             Target::Next => self.text("next"),
             Target::Cancel => self.text("cancel"),
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{Fnv, OFFSET};
-
-    /// F2: the hash is the published FNV-1a.
-    #[test]
-    fn the_hash_is_fnv_1a() {
-        for (text, expected) in
-            [("", OFFSET), ("a", 0xaf63_dc4c_8601_ec8c), ("foobar", 0x8594_4171_f739_67e8)]
-        {
-            let mut hash = Fnv(OFFSET);
-            hash.bytes(text.as_bytes());
-            assert_eq!(hash.0, expected, "{text}");
         }
     }
 }

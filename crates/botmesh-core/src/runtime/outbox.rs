@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::router::BoxFuture;
 use crate::error::BotError;
-use crate::id::{ChatKey, MessageId, Position};
+use crate::id::{ChatKey, MessageId, Position, StableHash};
 use crate::provider::Receipt;
 
 /// The sends of one record in their order: what became of each, so that another attempt does not
@@ -249,11 +249,7 @@ impl Notes {
 
 /// The same for each attempt of one record, and different for all others of the bot.
 pub(super) fn record_key(chat: &ChatKey, position: Position) -> String {
-    // FNV-1a: it must be the same in each process and release.
-    let hash = chat.as_str().bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
-    });
-    format!("{hash:016x}-{:x}", position.get())
+    format!("{:016x}-{:x}", StableHash::of(chat.as_str()), position.get())
 }
 
 /// The same for each attempt of one send, and different for all other sends of the bot.

@@ -3,6 +3,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 
+use super::dice::Dice;
 use crate::watched::Watched;
 
 /// The places at which a process can die: before and after each call that changes what its store
@@ -27,8 +28,8 @@ struct Points {
     at: usize,
     passed: AtomicUsize,
     crashed: Watched<bool>,
-    /// Of a thousand calls, how many fail, and random numbers that say which.
-    failures: Mutex<(u64, u64)>,
+    /// Of a thousand calls, how many fail, and what says which.
+    failures: Mutex<(u64, Dice)>,
 }
 
 /// What becomes of a call.
@@ -46,7 +47,8 @@ impl CrashPoints {
     #[must_use]
     pub fn at(number: usize) -> Self {
         let (passed, crashed) = (AtomicUsize::new(0), Watched::new(false));
-        Self(Arc::new(Points { at: number, passed, crashed, failures: Mutex::default() }))
+        let failures = Mutex::new((0, Dice::new(0, 0)));
+        Self(Arc::new(Points { at: number, passed, crashed, failures }))
     }
 
     /// The process does not die.
@@ -58,7 +60,7 @@ impl CrashPoints {
     /// From now on so many of a thousand calls fail, as those of a server that is away: half of
     /// them are executed all the same. The seed says which.
     pub fn fail(&self, per_mille: u64, seed: u64) {
-        *self.0.failures.lock() = (per_mille, seed);
+        *self.0.failures.lock() = (per_mille, Dice::new(seed, 0));
     }
 
     /// How many points were passed or died at.
@@ -81,14 +83,10 @@ impl CrashPoints {
 
     pub(super) fn fate(&self) -> Fate {
         let mut failures = self.0.failures.lock();
-        let (per_mille, state) = &mut *failures;
-        // SplitMix64.
-        *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (*state ^ (*state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        match (mixed >> 33) % 1000 {
-            dice if dice >= *per_mille => Fate::Answered,
-            dice if dice % 2 == 0 => Fate::Lost,
+        let (per_mille, dice) = &mut *failures;
+        match dice.below(1000) {
+            cast if cast >= *per_mille => Fate::Answered,
+            cast if cast % 2 == 0 => Fate::Lost,
             _ => Fate::Unanswered,
         }
     }

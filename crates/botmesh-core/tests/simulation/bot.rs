@@ -8,8 +8,8 @@ use std::time::Duration;
 use botmesh_core::prelude::*;
 use botmesh_core::{Doing, question};
 
-use crate::plan::Dice;
 use crate::replica::Replica;
+use botmesh_core::testing::Dice;
 
 type Answers = Vec<String>;
 

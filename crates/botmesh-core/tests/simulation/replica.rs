@@ -13,12 +13,12 @@ use botmesh_core::message::Outgoing;
 use botmesh_core::provider::{
     Capabilities, Provider, ProviderError, Receipt, SendOptions, Session,
 };
-use botmesh_core::testing::{MemoryCoordinator, TestProvider};
+use botmesh_core::testing::{Dice, MemoryCoordinator, TestProvider};
 use parking_lot::Mutex;
 use tokio::sync::{broadcast, mpsc};
 
 use crate::history::History;
-use crate::plan::{Dice, Plan};
+use crate::plan::Plan;
 
 const NO_CRASH: u8 = 0;
 const BEFORE: u8 = 1;

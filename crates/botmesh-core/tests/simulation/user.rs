@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use crate::bot::CONVERSATIONS;
 use crate::history::History;
-use crate::plan::Dice;
+use botmesh_core::testing::Dice;
 
 /// The longest that a bot takes where nothing fails: a message waits for its turn, a step takes
 /// its time.

@@ -8,14 +8,14 @@ use botmesh_core::bot::{Coordination, Fallback, Handover};
 use botmesh_core::prelude::*;
 use botmesh_core::provider::Provider;
 use botmesh_core::store::MemoryStore;
-use botmesh_core::testing::{MemoryCoordinationHub, MemoryCoordinator, TestProvider};
+use botmesh_core::testing::{Dice, MemoryCoordinationHub, MemoryCoordinator, TestProvider};
 use botmesh_core::{ChatKey, ReplicaId};
 use tokio::sync::{broadcast, mpsc};
 use tokio::time::Instant;
 
 use crate::bot::define;
 use crate::history::{History, Outcome, SETTLE};
-use crate::plan::{Dice, Fault, Mutant, Plan};
+use crate::plan::{Fault, Mutant, Plan};
 use crate::replica::{Connection, Replica, Watched};
 use crate::store::FaultyStore;
 use crate::user::Person;

@@ -4,6 +4,7 @@ use std::hash::Hash;
 use parking_lot::{Mutex, MutexGuard};
 
 use super::Moment;
+use crate::id::StableHash;
 
 /// Enough that threads seldom meet, few enough that an empty store is small.
 const SHARDS: usize = 32;
@@ -22,10 +23,8 @@ impl<T: Default> Default for Sharded<T> {
 impl<T> Sharded<T> {
     /// Locks the data of `key`.
     pub(super) fn lock(&self, key: &str) -> MutexGuard<'_, T> {
-        // FNV-1a. Keys that are chosen to meet in one shard only wait for each other.
-        let hash = key.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-            (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
-        });
+        // Keys that are chosen to meet in one shard only wait for each other.
+        let hash = StableHash::of(key);
         self.shards[(hash ^ (hash >> 40)) as usize % SHARDS].lock()
     }
 

@@ -4,29 +4,12 @@
 use botmesh_core::bot::Coordination;
 use botmesh_core::provider::Capabilities;
 use botmesh_core::testing::{
-    CrashPoints, CrashingStore, MemoryCoordinationHub, MemoryCoordinator, TestProvider,
+    CrashPoints, CrashingStore, Dice, MemoryCoordinationHub, MemoryCoordinator, TestProvider,
 };
 use botmesh_core::{Event, MemoryStore, MessageId, RunningBot};
 use tokio::time::Instant;
 
 use super::*;
-
-/// Random numbers of a seed (SplitMix64).
-struct Dice(u64);
-
-impl Dice {
-    fn below(&mut self, end: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (mixed ^ (mixed >> 31)) % end.max(1)
-    }
-
-    fn millis(&mut self, end: u64) -> Duration {
-        Duration::from_millis(self.below(end))
-    }
-}
 
 struct Process {
     connection: TestProvider,
@@ -101,11 +84,11 @@ impl Run {
 
     /// Something goes wrong with one process.
     async fn disturb(&mut self, dice: &mut Dice) {
-        let number = usize::try_from(dice.below(self.processes.len() as u64)).unwrap();
+        let number = dice.pick(self.processes.len());
         match dice.below(6) {
             0 | 1 => {
                 self.crash(number);
-                tokio::time::sleep(dice.millis(20_000)).await;
+                tokio::time::sleep(dice.millis(0, 20_000)).await;
                 self.start(number).await;
             }
             2 => {
@@ -120,7 +103,7 @@ impl Run {
                 if let Some(coordinator) = &self.processes[number].coordinator {
                     let faults = coordinator.faults().clone();
                     faults.freeze();
-                    let thaws = dice.millis(40_000);
+                    let thaws = dice.millis(0, 40_000);
                     tokio::spawn(async move {
                         tokio::time::sleep(thaws).await;
                         faults.thaw();
@@ -164,7 +147,7 @@ fn hears(user: usize) -> Vec<String> {
 }
 
 async fn run(seed: u64) -> Result<(), String> {
-    let mut dice = Dice(seed);
+    let mut dice = Dice::new(seed, 0);
     let knows_keys = dice.below(2) == 0;
     let mut run = Run::new(&mut dice, knows_keys);
     for number in 0..run.processes.len() {
@@ -176,20 +159,20 @@ async fn run(seed: u64) -> Result<(), String> {
         if dice.below(6) == 0 {
             run.disturb(&mut dice).await;
         }
-        let user = usize::try_from(dice.below(USERS as u64)).unwrap();
+        let user = dice.pick(USERS);
         if next[user] < SAYS {
             let text = &says(user)[next[user]];
             let chat = run.platform.chat(&format!("u{user}"));
             let id = MessageId::new(format!("{user}-{}", next[user])).unwrap();
             let message = Message::text(chat, text.clone()).with_id(id);
-            let to = usize::try_from(dice.below(run.processes.len() as u64)).unwrap();
+            let to = dice.pick(run.processes.len());
             // The platform sends it again, perhaps to another replica, until it was taken.
             let deliver = run.processes[to].connection.deliver(message);
             if let Ok(Ok(_)) = tokio::time::timeout(Duration::from_secs(5), deliver).await {
                 next[user] += 1;
             }
         }
-        tokio::time::sleep(dice.millis(700)).await;
+        tokio::time::sleep(dice.millis(0, 700)).await;
         if began.elapsed() > Duration::from_secs(7_200) {
             return Err("the messages were not taken in two hours".to_owned());
         }
