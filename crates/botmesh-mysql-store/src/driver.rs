@@ -3,7 +3,9 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use botmesh_sql::{Dialect, Driver, DriverError, Fault, Row, Statement, Transaction, Value};
+use botmesh_sql::{
+    Dialect, Driver, DriverError, Fault, Finish, Row, Statement, Transaction, Value,
+};
 use tokio::time::Instant;
 
 use crate::connections::{Connections, Lent};
@@ -66,9 +68,10 @@ impl MysqlDriver {
         &self,
         repeat: Repeat,
         statement: &Statement,
-        values: &[Value],
+        values: Vec<Value>,
     ) -> Result<Vec<Row>, Failure> {
-        self.patiently(repeat, || self.attempt(statement, values)).await
+        let (response, values) = (self.connections.settings().response, values.into());
+        self.patiently(repeat, || self.attempt_within(response, statement, &values)).await
     }
 
     async fn patiently<T, F>(&self, repeat: Repeat, attempt: impl Fn() -> F) -> Result<T, Failure>
@@ -100,20 +103,19 @@ impl MysqlDriver {
         }
     }
 
-    async fn attempt(&self, statement: &Statement, values: &[Value]) -> Result<Vec<Row>, Failure> {
-        let response = self.connections.settings().response;
-        self.attempt_within(response, statement, values).await
-    }
-
-    /// Sends a statement once, and waits for its answer so long.
+    /// Sends a statement once, and waits for its answer so long. A caller that gives up meanwhile
+    /// costs no connection: the answer is waited for without it.
     pub(crate) async fn attempt_within(
         &self,
         response: Duration,
         statement: &Statement,
-        values: &[Value],
+        values: &Arc<[Value]>,
     ) -> Result<Vec<Row>, Failure> {
         let mut lent = self.connections.lend().await?;
-        self.run(&mut lent, statement, values, response).await
+        let (driver, statement, values) = (self.clone(), statement.clone(), Arc::clone(values));
+        let answer =
+            Finish::new(async move { driver.run(&mut lent, &statement, &values, response).await });
+        answer.await
     }
 
     async fn run(
@@ -132,7 +134,8 @@ impl MysqlDriver {
         self.judge(lent, ran, limit, is_in_transaction)
     }
 
-    /// Sends several statements at once, and waits for their answers so long.
+    /// Sends several statements at once, and waits for their answers so long, also without the
+    /// caller.
     #[cfg(feature = "coordination")]
     pub(crate) async fn attempt_script(
         &self,
@@ -140,11 +143,16 @@ impl MysqlDriver {
         script: &[(&Statement, &[Value])],
     ) -> Result<Vec<protocol::Told>, Failure> {
         let mut lent = self.connections.lend().await?;
-        lent.begin();
-        let connection = lent.connection().map_err(Failure::unsent)?;
-        let running = protocol::run_script(connection, script);
-        let ran = tokio::time::timeout(response, running).await;
-        self.judge(&mut lent, ran, response, true)
+        let driver = self.clone();
+        let script = protocol::script(script);
+        let answers = Finish::new(async move {
+            lent.begin();
+            let connection = lent.connection().map_err(Failure::unsent)?;
+            let running = protocol::run_script(connection, script);
+            let ran = tokio::time::timeout(response, running).await;
+            driver.judge(&mut lent, ran, response, true)
+        });
+        answers.await
     }
 
     /// Judges what came of a statement, and whether its connection can be used again.
@@ -195,7 +203,7 @@ impl Driver for MysqlDriver {
         statement: &Statement,
         values: Vec<Value>,
     ) -> Result<Vec<Row>, DriverError> {
-        self.insist(Repeat::Freely, statement, &values).await.map_err(Failure::into_error)
+        self.insist(Repeat::Freely, statement, values).await.map_err(Failure::into_error)
     }
 
     async fn write(
@@ -204,7 +212,7 @@ impl Driver for MysqlDriver {
         values: Vec<Value>,
     ) -> Result<Vec<Row>, DriverError> {
         self.check_size(statement, &values)?;
-        self.insist(Repeat::IfNotExecuted, statement, &values).await.map_err(Failure::into_error)
+        self.insist(Repeat::IfNotExecuted, statement, values).await.map_err(Failure::into_error)
     }
 
     async fn dangers(&self) -> Result<Vec<String>, DriverError> {

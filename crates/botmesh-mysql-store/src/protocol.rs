@@ -75,20 +75,26 @@ pub(crate) struct Told {
     pub(crate) affected: u64,
 }
 
-/// Runs statements one after the other, in one round trip. After one that fails no other is run.
+/// Several statements with their values, as one text.
 #[cfg(feature = "coordination")]
-pub(crate) async fn run_script(
-    connection: &mut MySqlConnection,
-    script: &[(&Statement, &[Value])],
-) -> Result<Vec<Told>, sqlx::Error> {
+pub(crate) fn script(statements: &[(&Statement, &[Value])]) -> String {
     let mut text = String::new();
-    for (statement, values) in script {
+    for (statement, values) in statements {
         write_with_values(&mut text, statement, values);
         text.push(';');
     }
-    let mut told = Vec::with_capacity(script.len());
-    let mut rows = Vec::new();
-    let mut answers = connection.fetch_many(sqlx::raw_sql(AssertSqlSafe(text)));
+    text
+}
+
+/// Runs the statements of a script one after the other, in one round trip. After one that fails no
+/// other is run.
+#[cfg(feature = "coordination")]
+pub(crate) async fn run_script(
+    connection: &mut MySqlConnection,
+    script: String,
+) -> Result<Vec<Told>, sqlx::Error> {
+    let (mut told, mut rows) = (Vec::new(), Vec::new());
+    let mut answers = connection.fetch_many(sqlx::raw_sql(AssertSqlSafe(script)));
     while let Some(answer) = answers.try_next().await? {
         match answer {
             Either::Right(row) => rows.push(read(&row)?),

@@ -3,7 +3,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use botmesh_sql::{Dialect, Driver, DriverError, Row, Statement, Transaction, Value};
+use botmesh_sql::{Dialect, Driver, DriverError, Finish, Row, Statement, Transaction, Value};
 use sqlx::{AssertSqlSafe, Executor as _};
 use tokio::time::Instant;
 
@@ -49,9 +49,10 @@ impl PostgresDriver {
         &self,
         repeat: Repeat,
         statement: &Statement,
-        values: &[Value],
+        values: Vec<Value>,
     ) -> Result<Vec<Row>, Failure> {
-        self.patiently(repeat, || self.attempt(statement, values)).await
+        let (response, values) = (self.connections.settings().response, values.into());
+        self.patiently(repeat, || self.attempt_within(response, statement, &values)).await
     }
 
     async fn patiently<T, F>(&self, repeat: Repeat, attempt: impl Fn() -> F) -> Result<T, Failure>
@@ -78,13 +79,26 @@ impl PostgresDriver {
         }
     }
 
-    async fn attempt(&self, statement: &Statement, values: &[Value]) -> Result<Vec<Row>, Failure> {
-        let response = self.connections.settings().response;
-        self.attempt_within(response, statement, values).await
+    /// Sends a statement once, and waits for its answer so long. A caller that gives up meanwhile
+    /// costs no connection: the answer is waited for without it.
+    pub(crate) async fn attempt_within(
+        &self,
+        response: Duration,
+        statement: &Statement,
+        values: &Arc<[Value]>,
+    ) -> Result<Vec<Row>, Failure> {
+        let protocol = self.connections.protocol().await?;
+        let mut lent = self.connections.lend().await?;
+        let (driver, statement, values) = (self.clone(), statement.clone(), Arc::clone(values));
+        let answer = Finish::new(async move {
+            driver.run(&mut lent, protocol, &statement, &values, response).await
+        });
+        answer.await
     }
 
-    /// Sends a statement once, and waits for its answer so long.
-    pub(crate) async fn attempt_within<V: Bind>(
+    /// The same with values that are only borrowed, for a caller that does not give up.
+    #[cfg(feature = "coordination")]
+    pub(crate) async fn attempt_with<V: Bind>(
         &self,
         response: Duration,
         statement: &Statement,
@@ -164,7 +178,7 @@ impl Driver for PostgresDriver {
         statement: &Statement,
         values: Vec<Value>,
     ) -> Result<Vec<Row>, DriverError> {
-        self.insist(Repeat::Freely, statement, &values).await.map_err(Failure::into_error)
+        self.insist(Repeat::Freely, statement, values).await.map_err(Failure::into_error)
     }
 
     async fn write(
@@ -172,7 +186,7 @@ impl Driver for PostgresDriver {
         statement: &Statement,
         values: Vec<Value>,
     ) -> Result<Vec<Row>, DriverError> {
-        self.insist(Repeat::IfNotExecuted, statement, &values).await.map_err(Failure::into_error)
+        self.insist(Repeat::IfNotExecuted, statement, values).await.map_err(Failure::into_error)
     }
 
     async fn dangers(&self) -> Result<Vec<String>, DriverError> {

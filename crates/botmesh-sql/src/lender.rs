@@ -11,15 +11,17 @@ use parking_lot::Mutex;
 use sqlx::pool::PoolConnection;
 use sqlx::{Connection as _, Database};
 
+use crate::openings::Openings;
+
 /// A connection that was not used for so long is tried out before it is lent.
-const TRUSTED: Duration = Duration::from_secs(2);
+pub(crate) const TRUSTED: Duration = Duration::from_secs(2);
 /// A connection that was not used for so long is closed.
 const IDLE: Duration = Duration::from_secs(600);
 /// A connection that is so old is closed, so that a server which was added gets its share.
 const OLD: Duration = Duration::from_secs(3600);
 
 /// A connection to the database of an [`Opener`].
-type Connection<O> = <<O as Opener>::Database as Database>::Connection;
+pub(crate) type Connection<O> = <<O as Opener>::Database as Database>::Connection;
 
 /// Opens connections.
 pub trait Opener: Send + Sync + 'static {
@@ -73,14 +75,17 @@ impl<O: Opener> Lender<O> {
     /// # Errors
     /// When the bounds make no sense, in words.
     pub fn own(opener: O, bounds: Bounds) -> Result<Self, String> {
-        let pool = Pool::builder(Judge { opener, doubt: Mutex::new(None) })
-            .max_size(bounds.connections)
-            .queue_mode(QueueMode::Lifo)
-            .wait_timeout(Some(bounds.patience))
-            .create_timeout(Some(bounds.response))
-            .recycle_timeout(Some(bounds.response.min(Duration::from_secs(1))))
-            .runtime(deadpool::Runtime::Tokio1)
-            .build();
+        let pool = Pool::builder(Judge {
+            openings: Openings::new(opener, bounds.response),
+            doubt: Mutex::default(),
+        })
+        .max_size(bounds.connections)
+        .queue_mode(QueueMode::Lifo)
+        .wait_timeout(Some(bounds.patience))
+        .create_timeout(Some(bounds.response))
+        .recycle_timeout(Some(bounds.response.min(Duration::from_secs(1))))
+        .runtime(deadpool::Runtime::Tokio1)
+        .build();
         let pool = pool.map_err(|error| error.to_string())?;
         Ok(Self { kind: Kind::Own(pool, bounds) })
     }
@@ -131,6 +136,7 @@ impl<O: Opener> Lender<O> {
     pub fn close(&self) {
         if let Kind::Own(pool, _) = &self.kind {
             pool.close();
+            pool.manager().openings.clear();
         }
     }
 }
@@ -197,8 +203,8 @@ impl<O: Opener> fmt::Debug for Lent<O> {
 }
 
 /// Opens connections, and judges those that come back.
-struct Judge<O> {
-    opener: O,
+struct Judge<O: Opener> {
+    openings: Openings<O>,
     /// When the last connection broke.
     doubt: Mutex<Option<Instant>>,
 }
@@ -208,7 +214,7 @@ impl<O: Opener> Manager for Judge<O> {
     type Error = sqlx::Error;
 
     async fn create(&self) -> Result<Connection<O>, sqlx::Error> {
-        self.opener.open().await
+        self.openings.next().await
     }
 
     async fn recycle(

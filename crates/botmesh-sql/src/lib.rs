@@ -17,12 +17,16 @@ mod dialect;
 mod document;
 mod driver;
 mod error;
+#[cfg(feature = "lender")]
+mod finish;
 mod forward;
 #[cfg(feature = "durability")]
 mod inbox;
 #[cfg(feature = "lender")]
 mod lender;
 mod lock;
+#[cfg(feature = "lender")]
+mod openings;
 mod prefix;
 mod schema;
 mod statement;
@@ -34,6 +38,8 @@ mod write;
 pub use dialect::Dialect;
 pub use driver::{Driver, Transaction};
 pub use error::{DriverError, Fault};
+#[cfg(feature = "lender")]
+pub use finish::Finish;
 #[cfg(feature = "lender")]
 pub use lender::{Bounds, Lender, Lent, NotLent, Opener};
 pub use prefix::{PrefixError, TablePrefix};

@@ -16,6 +16,7 @@ pub struct Proxy {
     wire: Wire,
     port: u16,
     faults: Arc<Faults>,
+    connections: Arc<AtomicUsize>,
 }
 
 #[derive(Debug)]
@@ -40,15 +41,22 @@ impl Proxy {
             flows: watch::Sender::new(true),
             cuts: watch::Sender::new(0),
         };
-        let faults = Arc::new(faults);
-        tokio::spawn(accept(listener, wire, server, Arc::clone(&faults)));
-        Self { wire, port, faults }
+        let (faults, connections) = (Arc::new(faults), Arc::<AtomicUsize>::default());
+        let (with, counted) = (Arc::clone(&faults), Arc::clone(&connections));
+        tokio::spawn(accept(listener, wire, server, with, counted));
+        Self { wire, port, faults, connections }
     }
 
     /// Where clients connect.
     #[must_use]
     pub fn url(&self) -> String {
         self.wire.url(self.port)
+    }
+
+    /// How many connections clients have opened.
+    #[must_use]
+    pub fn connections(&self) -> usize {
+        self.connections.load(Ordering::SeqCst)
     }
 
     /// Cuts the connection instead of passing the next answer on.
@@ -78,8 +86,15 @@ impl Proxy {
     }
 }
 
-async fn accept(listener: TcpListener, wire: Wire, server: u16, faults: Arc<Faults>) {
+async fn accept(
+    listener: TcpListener,
+    wire: Wire,
+    server: u16,
+    faults: Arc<Faults>,
+    connections: Arc<AtomicUsize>,
+) {
     while let Ok((client, _)) = listener.accept().await {
+        connections.fetch_add(1, Ordering::SeqCst);
         let Ok(server) = TcpStream::connect(("127.0.0.1", server)).await else { continue };
         // A message that is passed on in pieces must not wait for the other side's acknowledgement.
         for side in [&client, &server] {

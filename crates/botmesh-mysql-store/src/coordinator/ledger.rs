@@ -67,7 +67,7 @@ impl Rows {
     }
 
     async fn run(&self, statement: &Statement, values: &[Value]) -> Result<Vec<Row>, BackendError> {
-        let ran = self.driver.attempt_within(self.response, statement, values).await;
+        let ran = self.driver.attempt_within(self.response, statement, &values.into()).await;
         let rows = ran.map_err(|failure| self.explain(failure))?;
         self.has_worked.store(true, Ordering::Relaxed);
         Ok(rows)

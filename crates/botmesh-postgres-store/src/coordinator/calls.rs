@@ -61,7 +61,7 @@ impl Calls {
         else {
             return Err(BackendError::Unfit(format!("{} is not known", operation.name())));
         };
-        let rows = driver.attempt_within(self.response, statement, &values).await;
+        let rows = driver.attempt_within(self.response, statement, &values.into()).await;
         let rows = rows.map_err(|failure| self.explain(failure))?;
         let reply = decode(rows).map_err(|error| BackendError::Unknown(Box::new(error)))?;
         self.has_worked.store(true, Ordering::Relaxed);
@@ -94,7 +94,7 @@ impl Calls {
         statement: &Statement,
         values: &[Argument<'_>],
     ) -> Result<Vec<Row>, BatchError> {
-        let ran = self.driver.attempt_within(self.response, statement, values).await;
+        let ran = self.driver.attempt_with(self.response, statement, values).await;
         ran.map_err(|failure| {
             let undone = failure.is_answered();
             match (self.explain(failure), undone) {
@@ -108,7 +108,7 @@ impl Calls {
     pub(super) async fn sweep(&self, most: i64) -> Result<i64, Failure> {
         let statement = &self.statements.sweep;
         let values = [Value::Integer(most)];
-        let rows = self.driver.attempt_within(self.response, statement, &values).await?;
+        let rows = self.driver.attempt_with(self.response, statement, &values).await?;
         // Without an answer there is nothing more to do.
         Ok(rows.into_iter().next().and_then(|mut row| row.integer().ok()).unwrap_or(0))
     }
