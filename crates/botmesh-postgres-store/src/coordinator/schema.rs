@@ -14,6 +14,7 @@ const COORDINATION: Part = Part {
             include_str!("sql/turns.sql"),
         ],
         &[include_str!("sql/crowd.sql")],
+        &[include_str!("sql/judge.sql")],
     ],
 };
 

@@ -1,6 +1,8 @@
 //! The functions against the transition function: the same operations at the same times give the
 //! same answers, the same wake-ups and the same state.
 
+mod burying;
+
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
@@ -14,6 +16,7 @@ use botmesh_core::coordination::transition::{
 use botmesh_core::coordination::{CoordinationKey, PreviousHolder};
 use botmesh_core::id::{Fence, IncarnationId};
 use botmesh_sql::{Dialect, Row, Statement, TablePrefix, Value};
+use botmesh_test_support::absent;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use sqlx::postgres::PgListener;
@@ -27,7 +30,6 @@ use super::wire::{decode, encode, read_wakeup};
 use crate::PostgresStore;
 use crate::protocol::{self, Bind, Protocol};
 
-/// Runs the functions over a clock that is a setting of the connection.
 /// How operations are sent that can go with others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum How {
@@ -39,6 +41,7 @@ enum How {
     InTurn,
 }
 
+/// Runs the functions over a clock that is a setting of the connection.
 struct ToldPostgres {
     /// Calls the functions, and hears at once what they tell.
     listener: PgListener,
@@ -243,13 +246,7 @@ fn prefix() -> String {
 }
 
 pub(super) fn url() -> Option<String> {
-    let url = std::env::var("BOTMESH_TEST_POSTGRES_URL").ok();
-    if url.is_none() {
-        let required = std::env::var("BOTMESH_REQUIRE_BACKENDS").is_ok_and(|set| set == "1");
-        assert!(!required, "the backend is absent, and BOTMESH_REQUIRE_BACKENDS=1 wants it");
-        println!("skipped: the backend is absent");
-    }
-    url
+    absent::server("BOTMESH_TEST_POSTGRES_URL")
 }
 
 pub(super) async fn store(url: &str) -> PostgresStore {
