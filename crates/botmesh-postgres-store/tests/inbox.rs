@@ -9,9 +9,10 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use botmesh_core::id::Fence;
-use botmesh_core::store::{Begun, Store as _, StoreError};
+use botmesh_core::store::{Begun, NewRecord, Store as _, StoreError};
 use botmesh_postgres_store::PostgresStore;
 use botmesh_test_support::processing::process_while;
+use botmesh_test_support::schema::gets_an_inbox;
 use sqlx::{AssertSqlSafe, Executor as _};
 use support::chat;
 use support::server::PrivateServer;
@@ -78,15 +79,52 @@ async fn an_older_schema_gets_an_inbox_and_a_newer_one_is_refused() {
     };
     run("DROP FUNCTION {p}inbox_admit; DROP TABLE {p}inbox; DELETE FROM {p}meta WHERE name = 'inbox'")
         .await;
-    let starting: Vec<_> = (0..6).map(|_| tokio::spawn(open.clone().into_future())).collect();
-    for store in starting {
-        let store = store.await.unwrap().unwrap();
-        let found = store.inbox().unwrap().begin(&chat("a"), Fence::new(1), MINUTE).await;
-        assert_eq!(found.unwrap(), Begun::Nothing);
-    }
+    gets_an_inbox(|| open.clone().into_future()).await;
     run("UPDATE {p}meta SET value = 999 WHERE name = 'inbox'").await;
     let error = open.await.unwrap_err();
     assert!(matches!(error, StoreError::NewerSchema { found: 999, supported: 1, .. }), "{error:?}");
+}
+
+/// G9: to begin a record waits for no disk, as what a crash forgets of it is made good by the next
+/// attempt; to admit one does. Who waits for the disk shows where a standby that is not there would
+/// have to confirm it.
+#[tokio::test(flavor = "multi_thread")]
+async fn to_begin_a_record_waits_for_no_disk() {
+    let Some(server) = PrivateServer::start(&[]).await else { return support::skip() };
+    let store = PostgresStore::connect(server.url()).await.unwrap();
+    let admit = async |name: String| {
+        let (key, body) = (chat(&name), Some("hi"));
+        let record = NewRecord { chat: &key, message: None, body, lease: MINUTE, most: 9 };
+        store.inbox().unwrap().admit(record).await.unwrap()
+    };
+    admit("a".to_owned()).await;
+    let mut behind = server.connection().await;
+    let mut confirmed_by = async |standbys: &str| {
+        let change = format!("ALTER SYSTEM SET synchronous_standby_names = '{standbys}'");
+        behind.execute(sqlx::raw_sql(AssertSqlSafe(change))).await.unwrap();
+        behind.execute("SELECT pg_reload_conf()").await.unwrap();
+    };
+    confirmed_by("nobody").await;
+    let mut other = server.connection().await;
+    let waits = "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep'";
+    let waiting = async {
+        // The server takes note of its new settings a little later.
+        for number in 0.. {
+            admit(number.to_string()).await;
+        }
+    };
+    let begun = async {
+        while sqlx::query_scalar::<_, i64>(waits).fetch_one(&mut other).await.unwrap() == 0 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        store.inbox().unwrap().begin(&chat("a"), Fence::new(1), MINUTE).await.unwrap()
+    };
+    let begun = tokio::select! {
+        () = waiting => unreachable!("it never ends"),
+        begun = begun => begun,
+    };
+    confirmed_by("").await;
+    assert!(matches!(begun, Begun::Record(_)), "{begun:?}");
 }
 
 /// G7: an inbox tells that its server confirms what may be lost after all.

@@ -4,6 +4,13 @@
 //! The record may end or be postponed by somebody whose turn is over, between being found the first
 //! and being begun. Then it is neither begun nor refused nor to be waited for, and the caller asks
 //! again.
+//!
+//! PostgreSQL does not wait for its disk here. A server that crashes may so forget that a record was
+//! begun, and with it all that came later, for what it writes it writes in order: an end, a note of
+//! sends or a checkpoint that was confirmed has brought the beginning to the disk with it. What it
+//! forgets is an attempt, of which there is one more then; and a fence, which forbade those whose
+//! turn was over to end the record. Their turns are forgotten by such a server too, nothing is
+//! granted until the leases of before have ended, and a checkpoint is still compared by its revision.
 
 use std::time::Duration;
 
@@ -18,9 +25,12 @@ use crate::statement::Statement;
 use crate::value::Row;
 use crate::write::{Tells, Update};
 
+/// The setting holds until the end of the statement's own transaction.
 const COMBINED: &str = "WITH first AS (
-        SELECT position, fence, due_at FROM {p}inbox
-        WHERE chat = {1} AND state = 1 ORDER BY position LIMIT 1
+        SELECT position, fence, due_at, set_config('synchronous_commit', 'off', true) FROM (
+            SELECT position, fence, due_at FROM {p}inbox
+            WHERE chat = {1} AND state = 1 ORDER BY position LIMIT 1
+        ) AS pending
     ), begun AS (
         UPDATE {p}inbox AS t
         SET fence = {2}, attempts = t.attempts + 1, ends_at = {now} + {3} FROM first
