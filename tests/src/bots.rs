@@ -19,16 +19,17 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result};
 use tempfile::TempDir;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
+use crate::driver;
+use crate::fleet::{Fleet, Launcher};
 use crate::process::Process;
-use crate::proxy::Proxy;
-use crate::random::Random;
 use crate::servers::Server;
+use botmesh_core::testing::Dice;
 use checker::{Report, check};
 use notes::{Decision, Event, Life, Notebook};
 use person::Person;
@@ -50,8 +51,7 @@ const LONGER_LEASE: Duration = Duration::from_millis(1250);
 /// other, every other time in another version.
 const STORM: Duration = Duration::from_secs(18);
 const CALM: Duration = Duration::from_secs(4);
-/// How long a replica may take until it is connected, and until it has stopped.
-const START: Duration = Duration::from_secs(30);
+/// How long a replica may take until it has stopped.
 const STOP: Duration = Duration::from_secs(10);
 /// How long the users may take for their last words.
 const LAST_WORDS: Duration = Duration::from_secs(120);
@@ -77,30 +77,51 @@ pub struct Bots {
 }
 
 /// What came of it.
-#[derive(Debug)]
-pub struct Outcome {
-    /// What the checker found.
-    pub report: Report,
-    /// The notes; kept when a rule was broken.
-    pub directory: PathBuf,
-}
+pub type Outcome = driver::Outcome<Report>;
 
 struct Run {
     bots: Bots,
     directory: TempDir,
     server: Server,
-    proxies: Vec<Proxy>,
-    platform: Platform,
-    replicas: Vec<Replica>,
-    lives: Life,
-    /// The version of the next replica that starts.
-    version: u32,
-    faults: u64,
+    fleet: Fleet<Recipe>,
 }
 
-struct Replica {
-    process: Process,
-    life: Life,
+/// How a replica is started.
+struct Recipe {
+    program: PathBuf,
+    directory: PathBuf,
+    broken: Option<Mutant>,
+    /// The version of the next replica that starts.
+    version: u32,
+}
+
+impl Launcher for Recipe {
+    fn launch(
+        &self,
+        index: usize,
+        life: Life,
+        platform: u16,
+        server: Option<u16>,
+    ) -> Result<Process> {
+        let decisions = [Decision::Notify, Decision::Restart, Decision::Function, Decision::Drop];
+        let port = server.context("there is no server")?;
+        let orders = Orders {
+            life,
+            replica: format!("r{index}"),
+            url: format!("redis://127.0.0.1:{port}"),
+            platform,
+            version: self.version,
+            lease: if index % 3 == 2 { LONGER_LEASE } else { LEASE },
+            decision: decisions[index % decisions.len()],
+            broken: self.broken,
+            notes: notes_of(&self.directory, life),
+        };
+        Process::start(&self.program, &orders.write()?)
+    }
+
+    fn stop(&self) -> Duration {
+        STOP
+    }
 }
 
 /// Examines the notes of a run once more.
@@ -169,31 +190,22 @@ impl Run {
     async fn begin(bots: Bots, balance: Balance) -> Result<Self> {
         let directory = tempfile::Builder::new().prefix("botmesh-bots-").tempdir()?;
         let server = Server::start(directory.path()).await?;
-        let mut proxies = Vec::new();
-        for _ in 0..bots.replicas {
-            proxies.push(Proxy::start(server.port()).await?);
-        }
         let notes = Arc::new(Notebook::new(&directory.path().join("platform"))?);
         let platform = Platform::start(bots.seed, balance, notes).await?;
-        let (replicas, lives, version, faults) = (Vec::new(), 0, 1, 0);
-        let mut run =
-            Self { bots, directory, server, proxies, platform, replicas, lives, version, faults };
-        for index in 0..run.bots.replicas {
-            let replica = run.start(index)?;
-            run.replicas.push(replica);
-        }
-        run.connected(run.bots.replicas).await?;
-        Ok(run)
+        let recipe = Recipe {
+            program: bots.program.clone(),
+            directory: directory.path().to_owned(),
+            broken: bots.broken,
+            version: 1,
+        };
+        let fleet = Fleet::start(recipe, platform, Some(server.port()), bots.replicas).await?;
+        Ok(Self { bots, directory, server, fleet })
     }
 
     fn person(&self, provider: &'static str, number: usize) -> Person {
         let part = 1000 + number as u64 * 2 + u64::from(provider == EXCLUSIVE);
-        let random = Random::part(self.bots.seed, part);
-        Person::new(&self.platform, provider, &format!("u{number}"), random, self.bots.pace)
-    }
-
-    fn note(&self, event: Event) {
-        self.platform.notes().note(event);
+        let dice = Dice::new(self.bots.seed, part);
+        Person::new(&self.fleet.platform, provider, &format!("u{number}"), dice, self.bots.pace)
     }
 
     async fn rage(&mut self) -> Result<()> {
@@ -205,7 +217,7 @@ impl Run {
             self.suffer(trouble, &mut troubles).await.with_context(|| trouble.name())?;
             tokio::time::sleep(pause).await;
             if Instant::now() >= calm || Instant::now() >= end {
-                self.connected(self.bots.replicas).await?;
+                self.fleet.connected().await?;
                 tokio::time::sleep(CALM).await;
                 self.roll(deploys).await?;
                 deploys = !deploys;
@@ -216,61 +228,9 @@ impl Run {
         Ok(())
     }
 
-    /// Starts the process of a replica, which connects as soon as it can.
-    fn start(&mut self, index: usize) -> Result<Replica> {
-        self.lives += 1;
-        let life = self.lives;
-        let decisions = [Decision::Notify, Decision::Restart, Decision::Function, Decision::Drop];
-        let orders = Orders {
-            life,
-            replica: format!("r{index}"),
-            url: format!("redis://127.0.0.1:{}", self.proxies[index].port()),
-            platform: self.platform.port(),
-            version: self.version,
-            lease: if index % 3 == 2 { LONGER_LEASE } else { LEASE },
-            decision: decisions[index % decisions.len()],
-            broken: self.bots.broken,
-            notes: self.notes_of(life),
-        };
-        Ok(Replica { process: Process::start(&self.bots.program, &orders.write()?)?, life })
-    }
-
-    fn notes_of(&self, life: Life) -> PathBuf {
-        notes_of(self.directory.path(), life)
-    }
-
-    /// Waits until so many replicas are connected.
-    async fn connected(&self, replicas: usize) -> Result<()> {
-        let deadline = Instant::now() + START;
-        while self.platform.connected(SHARED) < replicas {
-            if Instant::now() >= deadline {
-                bail!("a replica does not connect: see {}", self.directory.path().display());
-            }
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-        Ok(())
-    }
-
     async fn finish(mut self) -> Result<Outcome> {
-        for replica in &mut self.replicas {
-            replica.process.finish();
-        }
-        let deadline = Instant::now() + STOP;
-        let mut late = Vec::new();
-        for replica in &mut self.replicas {
-            if !replica.process.ended(deadline).await {
-                late.push(replica.life);
-            }
-        }
-        for life in late {
-            self.note(Event::NeverStopped { life });
-        }
-        self.replicas.clear();
+        self.fleet.finish().await;
         let report = examine(self.directory.path())?;
-        let directory = match report.violations.is_empty() {
-            true => self.directory.path().to_owned(),
-            false => self.directory.keep(),
-        };
-        Ok(Outcome { report, directory })
+        Ok(Outcome::of(report, self.directory))
     }
 }

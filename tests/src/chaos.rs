@@ -13,6 +13,7 @@ use tokio::time::Instant;
 
 use crate::backend;
 use crate::checker::{Bounds, Report, check};
+use crate::driver;
 use crate::history::{Clock, Entry, Event, Recorder, nanos, read};
 use crate::nemesis::Nemesis;
 use crate::process::{Orders, Process};
@@ -41,13 +42,7 @@ pub struct Chaos {
 }
 
 /// What came of it.
-#[derive(Debug)]
-pub struct Outcome {
-    /// What the checker found.
-    pub report: Report,
-    /// The histories; kept when a rule was broken.
-    pub directory: PathBuf,
-}
+pub type Outcome = driver::Outcome<Report>;
 
 /// The lease of most workers; some have a longer one.
 const LEASE: Duration = Duration::from_secs(1);
@@ -128,11 +123,7 @@ impl Run {
         tokio::time::sleep(CALM).await;
         self.finish().await;
         let report = self.check()?;
-        let directory = match report.violations.is_empty() {
-            true => self.directory.path().to_owned(),
-            false => self.directory.keep(),
-        };
-        Ok(Outcome { report, directory })
+        Ok(Outcome::of(report, self.directory))
     }
 
     /// A backend that was just made grants nothing for a while: that is over when workers begin.

@@ -5,3 +5,4 @@ pub mod chaos;
 pub mod examination;
 mod harm;
 pub mod replica;
+pub mod store;

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use crate::random::Random;
 use crate::servers::Layout;
+use botmesh_core::testing::Dice;
 
 /// One kind of fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -90,7 +90,7 @@ pub struct Plan {
 /// Chooses the faults of a run.
 #[derive(Debug)]
 pub struct Nemesis {
-    random: Random,
+    dice: Dice,
     kinds: Vec<(Kind, u64)>,
     replicas: u64,
     lease: Duration,
@@ -128,13 +128,13 @@ impl Nemesis {
             _ => &[],
         };
         kinds.retain(|(kind, _)| !absent.contains(kind));
-        Self { random: Random::part(seed, 77), kinds, replicas: replicas as u64, lease }
+        Self { dice: Dice::new(seed, 77), kinds, replicas: replicas as u64, lease }
     }
 
     /// The next fault.
     pub fn choose(&mut self) -> Plan {
         let whole = self.kinds.iter().map(|(_, weight)| weight).sum();
-        let mut chosen = self.random.below(whole);
+        let mut chosen = self.dice.below(whole);
         let mut kind = Kind::KillWorker;
         for (candidate, weight) in &self.kinds {
             if chosen < *weight {
@@ -143,7 +143,7 @@ impl Nemesis {
             }
             chosen -= weight;
         }
-        let victim = usize::try_from(self.random.below(self.replicas)).unwrap_or(0);
+        let victim = usize::try_from(self.dice.below(self.replicas)).unwrap_or(0);
         let (least, most) = match kind {
             Kind::FreezeWorker | Kind::CutUp | Kind::CutDown | Kind::CutOff => {
                 (self.lease * 3 / 10, self.lease * 2)
@@ -154,14 +154,14 @@ impl Nemesis {
             Kind::KillWorker | Kind::Restart | Kind::Wipe => (Duration::ZERO, self.lease),
             _ => (self.lease / 5, self.lease),
         };
-        let time = self.random.between(least, most);
-        let pause = self.random.between(self.lease / 10, self.lease * 12 / 10);
+        let time = self.dice.between(least, most);
+        let pause = self.dice.between(self.lease / 10, self.lease * 12 / 10);
         Plan { kind, victim, time, pause }
     }
 
     /// How much everything takes longer.
     pub fn latency(&mut self) -> Duration {
-        self.random.between(Duration::from_millis(1), Duration::from_millis(150))
+        self.dice.between(Duration::from_millis(1), Duration::from_millis(150))
     }
 }
 

@@ -14,9 +14,9 @@ use tokio::time::Instant;
 
 use crate::checker::{Bounds, Report, check};
 use crate::history::{Clock, Event, Recorder};
-use crate::random::Random;
 use crate::timeline::assemble;
 use crate::worker::{Habit, Worker, Workload};
+use botmesh_core::testing::Dice;
 
 /// What to simulate.
 #[derive(Debug, Clone)]
@@ -78,16 +78,16 @@ impl Simulation {
 
 impl Run {
     async fn go(mut self) -> Result<Report> {
-        let mut random = Random::part(self.simulation.seed, 1_000);
+        let mut dice = Dice::new(self.simulation.seed, 1_000);
         let mut replicas = Vec::new();
         for index in 0..self.simulation.replicas {
             replicas.push(self.launch(index).await?);
         }
         let end = Instant::now() + self.simulation.time;
         while Instant::now() < end {
-            tokio::time::sleep(random.between(LEASE / 5, LEASE * 3)).await;
-            let victim = usize::try_from(random.below(replicas.len() as u64))?;
-            self.harm(&mut random, &mut replicas, victim).await?;
+            tokio::time::sleep(dice.between(LEASE / 5, LEASE * 3)).await;
+            let victim = usize::try_from(dice.below(replicas.len() as u64))?;
+            self.harm(&mut dice, &mut replicas, victim).await?;
         }
         tokio::time::sleep(LEASE * 4).await;
         for replica in replicas {
@@ -126,13 +126,13 @@ impl Run {
 
     async fn harm(
         &mut self,
-        random: &mut Random,
+        dice: &mut Dice,
         replicas: &mut [Replica],
         victim: usize,
     ) -> Result<()> {
         let faults = replicas[victim].coordinator.faults().clone();
-        let pause = random.between(LEASE / 4, LEASE * 2);
-        match random.below(7) {
+        let pause = dice.between(LEASE / 4, LEASE * 2);
+        match dice.below(7) {
             0 | 1 => {
                 let number = self.begin("crash", false);
                 let Replica { coordinator, running, history, recorder, .. } = &replicas[victim];
@@ -140,7 +140,7 @@ impl Run {
                 running.abort();
                 let (at, history) = (recorder.now(), *history as u64);
                 self.driver.note_at(at, Event::Killed { history });
-                tokio::time::sleep(random.between(Duration::ZERO, LEASE)).await;
+                tokio::time::sleep(dice.between(Duration::ZERO, LEASE)).await;
                 replicas[victim] = self.launch(victim).await?;
                 self.end(number);
             }
@@ -160,19 +160,19 @@ impl Run {
             }
             4 => {
                 let number = self.begin("answers lost", false);
-                faults.lose_replies(u32::try_from(random.below(4))? + 1);
-                faults.lose_requests(u32::try_from(random.below(3))?);
+                faults.lose_replies(u32::try_from(dice.below(4))? + 1);
+                faults.lose_requests(u32::try_from(dice.below(3))?);
                 tokio::time::sleep(LEASE / 3).await;
                 self.end(number);
             }
             5 => {
                 let number = self.begin("clock of the hub set forward", false);
-                self.hub.jump_clock(random.between(LEASE / 20, LEASE * 3));
+                self.hub.jump_clock(dice.between(LEASE / 20, LEASE * 3));
                 tokio::time::sleep(LEASE / 3).await;
                 self.end(number);
             }
             _ => {
-                let wiped = random.below(2) == 0;
+                let wiped = dice.below(2) == 0;
                 let number = self.begin(if wiped { "wiped" } else { "restarted" }, wiped);
                 self.hub.restart(wiped);
                 tokio::time::sleep(LEASE).await;

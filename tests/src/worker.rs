@@ -17,7 +17,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use crate::history::{Call, Event, Recorder, nanos, previous};
-use crate::random::Random;
+use botmesh_core::testing::Dice;
 use hold::Guard;
 pub use workload::Workload;
 use workload::{Ending, Job};
@@ -74,8 +74,8 @@ impl Worker {
         meter.spawn(measure_stalls(Arc::clone(&self.recorder)));
         let mut tasks = JoinSet::new();
         for index in 0..self.workload.tasks {
-            let random = Random::part(self.workload.seed, index);
-            tasks.spawn(Arc::clone(&self).work(random, stop.clone()));
+            let dice = Dice::new(self.workload.seed, index);
+            tasks.spawn(Arc::clone(&self).work(dice, stop.clone()));
         }
         while tasks.join_next().await.is_some() {}
         // What it could not tell the backend ends with its lease.
@@ -83,13 +83,13 @@ impl Worker {
         self.recorder.note(Event::Finished);
     }
 
-    async fn work(self: Arc<Self>, mut random: Random, mut stop: watch::Receiver<bool>) {
+    async fn work(self: Arc<Self>, mut dice: Dice, mut stop: watch::Receiver<bool>) {
         while !*stop.borrow() {
-            let job = self.workload.next(&mut random);
+            let job = self.workload.next(&mut dice);
             if !self.perform(&job).await {
-                tokio::time::sleep(random.between(PAUSE.0, PAUSE.1)).await;
+                tokio::time::sleep(dice.between(PAUSE.0, PAUSE.1)).await;
             }
-            let pause = random.between(Duration::ZERO, self.workload.pace * 2);
+            let pause = dice.between(Duration::ZERO, self.workload.pace * 2);
             tokio::select! {
                 () = tokio::time::sleep(pause) => {}
                 _ = stop.changed() => {}

@@ -5,26 +5,20 @@
 use std::path::Path;
 use std::time::Duration;
 
+use botmesh_test_support::absent;
 use botmesh_tests::bots::checker::Rule;
 use botmesh_tests::bots::replica::Mutant;
 use botmesh_tests::bots::{Bots, Outcome};
+use botmesh_tests::driver;
 use botmesh_tests::servers;
 
 fn bots(seed: u64, seconds: u64) -> Option<Bots> {
     if !servers::is_installed() {
-        let required = std::env::var("BOTMESH_REQUIRE_BACKENDS").is_ok_and(|set| set == "1");
-        assert!(!required, "redis-server is absent, and BOTMESH_REQUIRE_BACKENDS=1 wants it");
-        println!("skipped: redis-server is absent");
+        absent::skip("redis-server is absent");
         return None;
     }
     let program = Path::new(env!("CARGO_BIN_EXE_replica")).to_owned();
     Some(Bots::new(program, seed, Duration::from_secs(seconds)))
-}
-
-fn wait<T>(run: impl Future<Output = anyhow::Result<T>>) -> T {
-    let mut builder = tokio::runtime::Builder::new_multi_thread();
-    let runtime = builder.worker_threads(1).enable_all().build().unwrap();
-    runtime.block_on(run).unwrap()
 }
 
 /// C6, D2, D5, D6, E1, F1, F2, F4, F6, F9: replicas of a bot that are killed, frozen, cut off,
@@ -32,7 +26,7 @@ fn wait<T>(run: impl Future<Output = anyhow::Result<T>>) -> T {
 #[test]
 fn a_minute_of_faults_and_deployments_breaks_no_promise() {
     let Some(bots) = bots(1, 40) else { return };
-    let Outcome { report, directory } = wait(bots.run());
+    let Outcome { report, directory } = driver::wait(bots.run()).unwrap();
     println!("{report}");
     assert!(report.violations.is_empty(), "the notes are in {}\n{report}", directory.display());
     // Less than this would prove nothing.
@@ -50,7 +44,7 @@ fn a_persistent_flow_alternates_between_two_processes() {
     let Some(mut bots) = bots(1, 0) else { return };
     bots.replicas = 2;
     // One message is odd, four belong to a conversation: each step is now here, now there.
-    let Outcome { report, directory } = wait(bots.alternate("three", 17));
+    let Outcome { report, directory } = driver::wait(bots.alternate("three", 17)).unwrap();
     assert!(report.violations.is_empty(), "the notes are in {}\n{report}", directory.display());
     assert_eq!((report.messages, report.replies, report.conversations), (68, 68, 17), "{report}");
     assert_eq!(report.handovers.get("resumed"), Some(&51), "{report}");
@@ -62,7 +56,7 @@ fn expose(mutant: Mutant, rules: &[Rule]) {
     for seed in 1..=3 {
         let Some(mut bots) = bots(seed, 5) else { return };
         (bots.replicas, bots.broken) = (3, Some(mutant));
-        let Outcome { report, directory } = wait(bots.run());
+        let Outcome { report, directory } = driver::wait(bots.run()).unwrap();
         if directory.exists() {
             std::fs::remove_dir_all(directory).unwrap();
         }

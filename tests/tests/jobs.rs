@@ -18,6 +18,7 @@ use botmesh_mysql_store::MysqlStore;
 use botmesh_postgres_store::PostgresStore;
 use botmesh_redis_store::RedisStore;
 use botmesh_sqlite_store::SqliteStore;
+use botmesh_test_support::absent;
 use tokio::sync::watch;
 
 const PERIOD: u64 = 10;
@@ -75,16 +76,6 @@ async fn replace(mut replicas: Vec<RunningBot>, runs: &Runs) {
     assert!(repeated <= 1, "{repeated} occurrences were run twice");
 }
 
-fn absent(variable: &str) -> Option<String> {
-    let url = std::env::var(variable).ok();
-    if url.is_none() {
-        let required = std::env::var("BOTMESH_REQUIRE_BACKENDS").is_ok_and(|set| set == "1");
-        assert!(!required, "{variable} is not set, and BOTMESH_REQUIRE_BACKENDS=1 wants it");
-        println!("skipped: {variable} is not set");
-    }
-    url
-}
-
 fn prefix() -> String {
     format!("j{}", &uuid::Uuid::new_v4().simple().to_string()[..10])
 }
@@ -108,7 +99,7 @@ async fn is_run_once_by_replicas<S: Store, C: Coordinator + 'static>(
 /// H1, H2, H3: three replicas on Redis, whose clocks are seconds apart, run each occurrence once.
 #[tokio::test]
 async fn each_occurrence_is_run_once_on_redis() {
-    let Some(url) = absent("BOTMESH_TEST_REDIS_URL") else { return };
+    let Some(url) = absent::server("BOTMESH_TEST_REDIS_URL") else { return };
     let prefix = prefix();
     is_run_once_by_replicas(async |settings| {
         let store = RedisStore::connect(&url).prefix(&*prefix).await.unwrap();
@@ -121,7 +112,7 @@ async fn each_occurrence_is_run_once_on_redis() {
 /// H1, H2, H3: so they do on PostgreSQL.
 #[tokio::test]
 async fn each_occurrence_is_run_once_on_postgres() {
-    let Some(url) = absent("BOTMESH_TEST_POSTGRES_URL") else { return };
+    let Some(url) = absent::server("BOTMESH_TEST_POSTGRES_URL") else { return };
     let prefix = format!("{}_", prefix());
     is_run_once_by_replicas(async |settings| {
         let store = PostgresStore::connect(&url).prefix(&*prefix).max_connections(4).await.unwrap();
@@ -134,7 +125,7 @@ async fn each_occurrence_is_run_once_on_postgres() {
 /// H1, H2, H3: so they do on MySQL.
 #[tokio::test]
 async fn each_occurrence_is_run_once_on_mysql() {
-    let Some(url) = absent("BOTMESH_TEST_MYSQL_URL") else { return };
+    let Some(url) = absent::server("BOTMESH_TEST_MYSQL_URL") else { return };
     let prefix = format!("{}_", prefix());
     is_run_once_by_replicas(async |settings| {
         let store = MysqlStore::connect(&url).prefix(&*prefix).max_connections(4).await.unwrap();
@@ -147,7 +138,7 @@ async fn each_occurrence_is_run_once_on_mysql() {
 /// H1, H2, H3: so they do on MongoDB.
 #[tokio::test]
 async fn each_occurrence_is_run_once_on_mongo() {
-    let Some(url) = absent("BOTMESH_TEST_MONGO_URL") else { return };
+    let Some(url) = absent::server("BOTMESH_TEST_MONGO_URL") else { return };
     let prefix = format!("{}_", prefix());
     is_run_once_by_replicas(async |settings| {
         let store = MongoStore::connect(&url).database("botmesh_tests").prefix(&*prefix);

@@ -5,8 +5,10 @@
 use std::path::Path;
 use std::time::Duration;
 
+use botmesh_test_support::absent;
 use botmesh_tests::chaos::{Chaos, Outcome};
 use botmesh_tests::checker::Rule;
+use botmesh_tests::driver;
 use botmesh_tests::nemesis::Kind;
 use botmesh_tests::servers::Layout;
 use botmesh_tests::worker::Habit;
@@ -16,15 +18,10 @@ fn run(seed: u64, seconds: u64, change: impl FnOnce(&mut Chaos)) -> Option<Outco
     let mut chaos = Chaos::new(program, seed, Duration::from_secs(seconds));
     change(&mut chaos);
     if !chaos.layout.is_installed() {
-        let required = std::env::var("BOTMESH_REQUIRE_BACKENDS").is_ok_and(|set| set == "1");
-        let absent = format!("the server of {} is absent", chaos.layout.backend());
-        assert!(!required, "{absent}, and BOTMESH_REQUIRE_BACKENDS=1 wants it");
-        println!("skipped: {absent}");
+        absent::skip(&format!("the server of {} is absent", chaos.layout.backend()));
         return None;
     }
-    let mut builder = tokio::runtime::Builder::new_multi_thread();
-    let runtime = builder.worker_threads(1).enable_all().build().unwrap();
-    Some(runtime.block_on(chaos.run()).unwrap())
+    Some(driver::wait(chaos.run()).unwrap())
 }
 
 /// C3, C4, C6, C7, C8, C9, C10, C14: processes that are killed, frozen and cut off, over a server

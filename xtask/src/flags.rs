@@ -22,8 +22,10 @@ usage: cargo xtask COMMAND
                                  worker processes and faults on a private server, and a check of what happened
         --bots [--minutes 10] [--seed N] [--replicas N] [--people N]
                                  ... the same with whole bots, which are also restarted and deployed in order
-        --durable [--minutes 10] [--seed N] [--replicas N] [--people N] [--backend redis|postgres] [--keys]
-                                 ... with bots that lose nothing; with --keys the platform knows repeated sends
+        --durable [--minutes 10] [--seed N] [--replicas N] [--people N] [--keys]
+        [--backend redis|postgres|mysql|mongo|sqlite]
+                                 ... with bots that lose nothing, one alone on SQLite; with --keys the platform knows
+                                 repeated sends
   fuzz [TARGET [--seconds 60 | --input FILE]]
                                  one fuzz target under libFuzzer; without one, the list of them
   tidy                           layers, file sizes, manifests, crate docs, forbidden text

@@ -8,51 +8,19 @@ mod support;
 use std::time::Duration;
 
 use botmesh_core::ChatKey;
-use botmesh_core::id::{Fence, MessageId, Position};
+use botmesh_core::id::Fence;
 use botmesh_core::store::{
-    Admission, Begun, CheckpointChange, CheckpointStore as _, CheckpointWrite, Commit, Committed,
-    InboxRecord, InboxStore as _, NewRecord, Retention, Store as _, StoreError,
+    Admission, CheckpointChange, CheckpointStore as _, CheckpointWrite, Committed, InboxStore as _,
+    NewRecord, Retention, Store as _, StoreError,
 };
 use botmesh_mongo_store::MongoStore;
+use botmesh_test_support::records::{self, admit_new, begin, commit};
 use mongodb::bson::doc;
 use support::server::PrivateServer;
 use support::{body, chat, patient};
 
 const MINUTE: Duration = Duration::from_secs(60);
 const AT_ONCE: Retention = Retention { done: Duration::ZERO, dead: Duration::ZERO };
-
-async fn admit(store: &MongoStore, chat: &ChatKey, id: Option<&str>) -> Admission {
-    let id = id.map(|id| MessageId::new(id).unwrap());
-    let body = Some("the body");
-    let new = NewRecord { chat, message: id.as_ref(), body, lease: MINUTE, most: 100 };
-    store.admit(new).await.unwrap()
-}
-
-async fn position(store: &MongoStore, chat: &ChatKey, id: Option<&str>) -> Position {
-    match admit(store, chat, id).await {
-        Admission::New { position, .. } => position,
-        other => panic!("{id:?}: {other:?}"),
-    }
-}
-
-async fn begin(store: &MongoStore, chat: &ChatKey) -> InboxRecord {
-    match store.begin(chat, Fence::new(7), MINUTE).await.unwrap() {
-        Begun::Record(record) => record,
-        other => panic!("{other:?}"),
-    }
-}
-
-fn commit<'a>(
-    chat: &'a ChatKey,
-    position: Position,
-    checkpoint: CheckpointChange<'a>,
-) -> Commit<'a> {
-    Commit { chat, position, fence: Fence::new(7), checkpoint }
-}
-
-fn set(text: &str) -> CheckpointChange<'_> {
-    CheckpointChange::Set { write: body(text), expected: None }
-}
 
 /// G1, G3: a call that was applied, but whose confirmation failed, is recognised when it is
 /// repeated: nothing is admitted, counted or ended twice.
@@ -63,7 +31,7 @@ async fn a_call_whose_confirmation_was_lost_has_one_effect_and_tells_it() {
     };
     let store = patient(MongoStore::connect(server.url())).await.unwrap();
     let admin = server.client().await.database("admin");
-    let lost = async || {
+    records::have_one_effect_when_answers_are_lost(&store, async || {
         let concern = doc! { "code": 64, "errmsg": "waiting", "codeName": "WriteConcernTimeout" };
         let told = doc! {
             "failCommands": ["findAndModify"], "appName": "botmesh", "writeConcernError": concern,
@@ -72,41 +40,8 @@ async fn a_call_whose_confirmation_was_lost_has_one_effect_and_tells_it() {
             "configureFailPoint": "failCommand", "mode": { "times": 1 }, "data": told,
         };
         admin.run_command(command).await.unwrap();
-    };
-    let (key, fence) = (chat("a"), Fence::new(7));
-    let mut positions = Vec::new();
-    for (id, behind) in [(Some("1"), false), (None, true), (Some("3"), true)] {
-        lost().await;
-        match admit(&store, &key, id).await {
-            Admission::New { position, is_behind } => {
-                assert_eq!(is_behind, behind, "{id:?}");
-                positions.push(position);
-            }
-            other => panic!("{id:?}: {other:?}"),
-        }
-    }
-    lost().await;
-    let record = begin(&store, &key).await;
-    assert_eq!((record.position, record.attempts), (positions[0], 1));
-    lost().await;
-    let ended = store.commit(commit(&key, positions[0], set("one"))).await.unwrap();
-    let row = store.load_checkpoint(&key).await.unwrap().unwrap();
-    assert_eq!(ended, Committed::Applied(Some(row.revision)));
-    lost().await;
-    let clear = CheckpointChange::Clear { expected: row.revision };
-    let ended = store.commit(commit(&key, positions[1], clear)).await.unwrap();
-    assert_eq!(ended, Committed::Applied(None));
-    let record = begin(&store, &key).await;
-    assert_eq!((record.position, record.has_more), (positions[2], false), "admitted twice");
-    lost().await;
-    assert!(store.bury(&key, positions[2], fence, "e").await.unwrap());
-    lost().await;
-    assert!(store.revive(&key, positions[2]).await.unwrap());
-    lost().await;
-    let ended = store.commit(commit(&key, positions[2], CheckpointChange::Nothing)).await;
-    assert_eq!(ended.unwrap(), Committed::Applied(None));
-    let again = store.commit(commit(&key, positions[2], CheckpointChange::Nothing)).await;
-    assert_eq!(again.unwrap(), Committed::Refused, "ended twice");
+    })
+    .await;
 }
 
 /// G3, G7: a server that is killed in the middle keeps all that it said it has, and of each commit
@@ -116,37 +51,20 @@ async fn a_commit_is_whole_or_absent_when_the_server_is_killed() {
     let Some(mut server) = PrivateServer::start(&["--sync-on-commit"]).await else {
         return support::skip();
     };
-    let store = patient(MongoStore::connect(server.url())).await.unwrap();
-    let hasty = MongoStore::connect(server.url()).patience(Duration::from_millis(300));
-    let hasty = hasty.build().unwrap();
-    let chats: Vec<ChatKey> = (0..40).map(|number| chat(&number.to_string())).collect();
-    let mut positions = Vec::new();
-    for key in &chats {
-        positions.push(position(&store, key, Some("1")).await);
-    }
-    let commits: Vec<_> = std::iter::zip(chats.clone(), positions)
-        .map(|(key, position)| {
-            let hasty = hasty.clone();
-            tokio::spawn(async move { hasty.commit(commit(&key, position, set("done"))).await })
-        })
-        .collect();
-    while store.load_checkpoint(&chats[0]).await.unwrap().is_none() {}
-    server.kill();
-    let mut told = Vec::new();
-    for commit in commits {
-        told.push(commit.await.unwrap());
-    }
-    server.start_again().await;
-    let store = patient(MongoStore::connect(server.url())).await.unwrap();
-    for (key, told) in chats.iter().zip(told) {
-        let is_set = store.load_checkpoint(key).await.unwrap().is_some();
-        let begun = store.begin(key, Fence::new(7), MINUTE).await.unwrap();
-        assert_eq!(begun == Begun::Nothing, is_set, "{key}: half a commit, told {told:?}");
-        if let Ok(told) = told {
-            assert!(matches!(told, Committed::Applied(Some(_))) && is_set, "{key}: {told:?}");
-        }
-        assert_eq!(admit(&store, key, Some("1")).await, Admission::Known, "{key}");
-    }
+    patient(MongoStore::connect(server.url())).await.unwrap();
+    let hasty = MongoStore::connect(server.url()).response_timeout(Duration::from_secs(30));
+    let hasty = hasty.patience(Duration::from_millis(300)).build().unwrap();
+    records::are_whole_or_absent_when_the_server_is_killed(
+        &mut server,
+        hasty,
+        40,
+        async |server| server.kill(),
+        async |server| {
+            server.start_again().await;
+            patient(MongoStore::connect(server.url())).await.unwrap()
+        },
+    )
+    .await;
 }
 
 /// G6, G7: the server sweeps no row in which there are records, also when its checkpoint has ended;
@@ -169,7 +87,7 @@ async fn a_row_with_records_is_not_swept_when_its_checkpoint_ends() {
         // Once before the record and once behind it.
         store.set_checkpoint(key, soon, fence).await.unwrap();
         assert!(is_swept(key).await, "{key}");
-        first.push(position(&store, key, Some("1")).await);
+        first.push(admit_new(&store, key, Some("1")).await);
         assert!(!is_swept(key).await, "{key}");
     }
     store.set_checkpoint(&expired, soon, fence).await.unwrap();
@@ -231,7 +149,7 @@ async fn the_schema_before_is_migrated_by_many_at_once() {
     let version = meta.find_one(doc! { "_id": "schema" }).await.unwrap().unwrap();
     assert_eq!(version.get_i64("version").unwrap(), 2);
     let key = chat("a");
-    let position = position(&store, &key, Some("1")).await;
+    let position = admit_new(&store, &key, Some("1")).await;
     let kept = store.load_checkpoint(&key).await.unwrap().unwrap();
     assert_eq!((kept.revision.get(), &*kept.body), (5, "kept"));
     let write = body("next");

@@ -8,10 +8,11 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use botmesh_core::id::{Fence, MessageId};
-use botmesh_core::store::{Admission, Begun, NewRecord, Store as _, StoreError};
+use botmesh_core::id::MessageId;
+use botmesh_core::store::{Admission, NewRecord, Store as _, StoreError};
 use botmesh_mysql_store::MysqlStore;
 use botmesh_test_support::processing::process_while;
+use botmesh_test_support::schema::gets_an_inbox;
 use sqlx::{AssertSqlSafe, Executor as _};
 use support::chat;
 use support::server::PrivateServer;
@@ -104,12 +105,7 @@ async fn an_older_schema_gets_an_inbox_and_a_newer_one_is_refused() {
     };
     // As if it had been stopped half-way, too.
     run("DROP TABLE {p}inbox; DELETE FROM {p}meta WHERE name = 'inbox'").await;
-    let starting: Vec<_> = (0..6).map(|_| tokio::spawn(open.clone().into_future())).collect();
-    for store in starting {
-        let store = store.await.unwrap().unwrap();
-        let found = store.inbox().unwrap().begin(&chat("a"), Fence::new(1), MINUTE).await;
-        assert_eq!(found.unwrap(), Begun::Nothing);
-    }
+    gets_an_inbox(|| open.clone().into_future()).await;
     run("UPDATE {p}meta SET value = 999 WHERE name = 'inbox'").await;
     let error = open.await.unwrap_err();
     assert!(matches!(error, StoreError::NewerSchema { found: 999, supported: 1, .. }), "{error:?}");

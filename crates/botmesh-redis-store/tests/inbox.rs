@@ -7,50 +7,20 @@ mod support;
 
 use std::time::Duration;
 
-use botmesh_core::ChatKey;
-use botmesh_core::id::{Fence, MessageId, Position, ProviderId};
+use botmesh_core::id::{MessageId, ProviderId};
 use botmesh_core::store::{
-    Admission, Begun, CheckpointChange, CheckpointStore as _, CheckpointWrite, Commit, Committed,
-    InboxRecord, InboxStore as _, NewRecord, Retention, StoreError,
+    Admission, CheckpointChange, CheckpointStore as _, Committed, InboxStore as _, NewRecord,
+    Retention, StoreError,
 };
 use botmesh_redis_store::RedisStore;
 use botmesh_test_support::proxy::Proxy;
+use botmesh_test_support::records::{self, FENCE, admit_new, begin, commit, set};
+use botmesh_test_support::replica::chat;
 use botmesh_test_support::wire::Wire;
 use support::PrivateServer;
 
 const MINUTE: Duration = Duration::from_secs(60);
 const AT_ONCE: Retention = Retention { done: Duration::ZERO, dead: Duration::ZERO };
-
-fn chat(name: &str) -> ChatKey {
-    ChatKey::decode(&format!("suite:{name}")).unwrap()
-}
-
-async fn admit(store: &RedisStore, chat: &ChatKey, id: Option<&str>) -> Admission {
-    let id = id.map(|id| MessageId::new(id).unwrap());
-    let body = Some("the body");
-    let new = NewRecord { chat, message: id.as_ref(), body, lease: MINUTE, most: 100 };
-    store.admit(new).await.unwrap()
-}
-
-async fn begin(store: &RedisStore, chat: &ChatKey, fence: u64) -> InboxRecord {
-    match store.begin(chat, Fence::new(fence), MINUTE).await.unwrap() {
-        Begun::Record(record) => record,
-        other => panic!("{other:?}"),
-    }
-}
-
-fn commit<'a>(
-    chat: &'a ChatKey,
-    position: Position,
-    checkpoint: CheckpointChange<'a>,
-) -> Commit<'a> {
-    Commit { chat, position, fence: Fence::new(7), checkpoint }
-}
-
-fn set(body: &str) -> CheckpointChange<'_> {
-    let write = CheckpointWrite { body, wake_in: None, expires_in: None };
-    CheckpointChange::Set { write, expected: None }
-}
 
 /// G1, G3: a call whose answer was lost is repeated and recognised: nothing is admitted, counted
 /// or ended twice, and nobody is told that another was first.
@@ -59,42 +29,11 @@ async fn a_call_whose_answer_was_lost_has_one_effect_and_tells_it() {
     let Some(server) = PrivateServer::start(&[]) else { return support::skip() };
     let proxy = Proxy::start(Wire::Redis, server.port).await;
     let store = RedisStore::connect(proxy.url()).await.unwrap();
-    let key = chat("a");
-    let mut positions = Vec::new();
-    for (id, behind) in [(Some("1"), false), (None, true), (Some("3"), true)] {
-        proxy.lose_next_answer();
-        match admit(&store, &key, id).await {
-            Admission::New { position, is_behind } => {
-                assert_eq!(is_behind, behind, "{id:?}");
-                positions.push(position);
-            }
-            other => panic!("{id:?}: {other:?}"),
-        }
+    records::have_one_effect_when_answers_are_lost(&store, async || {
         assert!(proxy.has_lost_all(), "no answer was lost");
-    }
-    proxy.lose_next_answer();
-    let record = begin(&store, &key, 7).await;
-    assert_eq!((record.position, record.attempts), (positions[0], 1));
-    proxy.lose_next_answer();
-    let ended = store.commit(commit(&key, positions[0], set("one"))).await.unwrap();
-    let row = store.load_checkpoint(&key).await.unwrap().unwrap();
-    assert_eq!(ended, Committed::Applied(Some(row.revision)));
-    proxy.lose_next_answer();
-    let clear = CheckpointChange::Clear { expected: row.revision };
-    let ended = store.commit(commit(&key, positions[1], clear)).await.unwrap();
-    assert_eq!(ended, Committed::Applied(None));
-    let record = begin(&store, &key, 7).await;
-    assert_eq!((record.position, record.has_more), (positions[2], false), "admitted twice");
-    proxy.lose_next_answer();
-    assert!(store.bury(&key, positions[2], Fence::new(7), "e").await.unwrap());
-    proxy.lose_next_answer();
-    assert!(store.revive(&key, positions[2]).await.unwrap());
-    proxy.lose_next_answer();
-    let ended = store.commit(commit(&key, positions[2], CheckpointChange::Nothing)).await;
-    assert_eq!(ended.unwrap(), Committed::Applied(None));
-    let again = store.commit(commit(&key, positions[2], CheckpointChange::Nothing)).await;
-    assert_eq!(again.unwrap(), Committed::Refused, "ended twice");
-    assert!(proxy.has_lost_all(), "no answer was lost");
+        proxy.lose_next_answer();
+    })
+    .await;
 }
 
 /// G3, G7: a server that is killed in the middle keeps all that it said it has, and of each commit
@@ -105,33 +44,17 @@ async fn a_commit_is_whole_or_absent_when_the_server_is_killed() {
     let Some(mut server) = PrivateServer::start(&arguments) else { return support::skip() };
     let patience = Duration::from_millis(100);
     let store = RedisStore::connect(server.url()).patience(patience).await.unwrap();
-    let chats: Vec<ChatKey> = (0..200).map(|number| chat(&number.to_string())).collect();
-    let mut commits = Vec::new();
-    for key in &chats {
-        let Admission::New { position, .. } = admit(&store, key, Some("1")).await else {
-            panic!("not new")
-        };
-        let (store, key) = (store.clone(), key.clone());
-        commits.push(async move { store.commit(commit(&key, position, set("done"))).await });
-    }
-    let commits: Vec<_> = commits.into_iter().map(tokio::spawn).collect();
-    while store.load_checkpoint(&chats[20]).await.is_ok_and(|row| row.is_none()) {}
-    server.kill();
-    let mut told = Vec::new();
-    for commit in commits {
-        told.push(commit.await.unwrap());
-    }
-    server.start_again();
-    let store = RedisStore::connect(server.url()).await.unwrap();
-    for (key, told) in chats.iter().zip(told) {
-        let is_set = store.load_checkpoint(key).await.unwrap().is_some();
-        let begun = store.begin(key, Fence::new(7), MINUTE).await.unwrap();
-        assert_eq!(begun == Begun::Nothing, is_set, "{key}: half a commit, told {told:?}");
-        if let Ok(told) = told {
-            assert!(matches!(told, Committed::Applied(Some(_))) && is_set, "{key}: {told:?}");
-        }
-        assert_eq!(admit(&store, key, Some("1")).await, Admission::Known, "{key}");
-    }
+    records::are_whole_or_absent_when_the_server_is_killed(
+        &mut server,
+        store,
+        200,
+        async |server| server.kill(),
+        async |server| {
+            server.start_again();
+            RedisStore::connect(server.url()).await.unwrap()
+        },
+    )
+    .await;
 }
 
 /// G6: when all is forgotten nothing is left of a chat but what expires.
@@ -139,17 +62,14 @@ async fn a_commit_is_whole_or_absent_when_the_server_is_killed() {
 async fn nothing_is_left_of_what_is_forgotten() {
     let Some(server) = PrivateServer::start(&[]) else { return support::skip() };
     let store = RedisStore::connect(server.url()).prefix("shop").await.unwrap();
-    let fence = Fence::new(7);
     for name in ["a", "b"] {
         for id in [Some("done"), Some("dead"), None] {
             let key = chat(name);
-            let Admission::New { position, .. } = admit(&store, &key, id).await else {
-                panic!("not new")
-            };
-            begin(&store, &key, 7).await;
+            let position = admit_new(&store, &key, id).await;
+            begin(&store, &key).await;
             if id == Some("dead") {
-                assert!(store.note_sends(&key, position, fence, "sent").await.unwrap());
-                assert!(store.bury(&key, position, fence, "e").await.unwrap());
+                assert!(store.note_sends(&key, position, FENCE, "sent").await.unwrap());
+                assert!(store.bury(&key, position, FENCE, "e").await.unwrap());
             } else {
                 let ended = store.commit(commit(&key, position, CheckpointChange::Nothing)).await;
                 assert_eq!(ended.unwrap(), Committed::Applied(None));
@@ -187,14 +107,10 @@ async fn a_full_server_takes_no_messages_but_forgets() {
     let Some(server) = PrivateServer::start(&[]) else { return support::skip() };
     let store = RedisStore::connect(server.url()).await.unwrap();
     let key = chat("a");
-    let Admission::New { position, .. } = admit(&store, &key, Some("1")).await else {
-        panic!("not new")
-    };
+    let position = admit_new(&store, &key, Some("1")).await;
     let ended = store.commit(commit(&key, position, CheckpointChange::Nothing)).await.unwrap();
     assert_eq!(ended, Committed::Applied(None));
-    let Admission::New { position, .. } = admit(&store, &key, Some("2")).await else {
-        panic!("not new")
-    };
+    let position = admit_new(&store, &key, Some("2")).await;
     let mut behind = server.connection().await;
     let mut limit = redis::cmd("CONFIG");
     limit.arg(&["SET", "maxmemory", "1"]).exec_async(&mut behind).await.unwrap();
@@ -208,7 +124,7 @@ async fn a_full_server_takes_no_messages_but_forgets() {
     assert_eq!(store.forget(AT_ONCE, 9).await.unwrap(), 1, "what is done");
     let mut limit = redis::cmd("CONFIG");
     limit.arg(&["SET", "maxmemory", "0"]).exec_async(&mut behind).await.unwrap();
-    assert_eq!(begin(&store, &key, 7).await.position, position);
+    assert_eq!(begin(&store, &key).await.position, position);
 }
 
 /// G7: what about a server endangers what was accepted is told, and nothing of one that is set up

@@ -8,7 +8,7 @@ use super::definition::TOPICS;
 use super::notes::{Event, Notebook};
 use super::platform::Platform;
 use crate::history::Nanos;
-use crate::random::Random;
+use botmesh_core::testing::Dice;
 
 /// How long a user waits before saying it once more.
 pub const PATIENCE: Duration = Duration::from_secs(6);
@@ -24,7 +24,7 @@ pub struct Person {
     provider: &'static str,
     chat: String,
     hears: mpsc::UnboundedReceiver<String>,
-    random: Random,
+    dice: Dice,
     pace: Duration,
     said: u64,
     since: Nanos,
@@ -44,27 +44,27 @@ impl Person {
         platform: &Platform,
         provider: &'static str,
         name: &str,
-        random: Random,
+        dice: Dice,
         pace: Duration,
     ) -> Self {
         let chat = format!("{provider}:{name}");
         let hears = platform.listen(&chat);
         let platform = platform.clone();
-        Self { platform, provider, chat, hears, random, pace, said: 0, since: 0 }
+        Self { platform, provider, chat, hears, dice, pace, said: 0, since: 0 }
     }
 
     /// Chats until told to end, and then sees whether the bot still answers.
     pub async fn chat(mut self, ending: watch::Receiver<bool>) {
         while !*ending.borrow() {
-            match self.random.below(12) {
+            match self.dice.below(12) {
                 0 => self.burst().await,
                 1 | 2 => self.ask_once("count").await,
                 _ => {
-                    let topic = self.random.choose(&TOPICS).copied().unwrap_or("three");
+                    let topic = self.dice.choose(&TOPICS).copied().unwrap_or("three");
                     self.converse(topic, &ending).await;
                 }
             }
-            let pause = self.random.between(Duration::ZERO, self.pace * 2);
+            let pause = self.dice.between(Duration::ZERO, self.pace * 2);
             tokio::time::sleep(pause).await;
         }
         self.see_whether_it_lives().await;
@@ -116,7 +116,7 @@ impl Person {
 
     /// Says several things at once, at whichever replicas.
     async fn burst(&mut self) {
-        let count = 2 + self.random.below(4);
+        let count = 2 + self.dice.below(4);
         for number in 0..count {
             self.say(&format!("burst-{number}"), false);
         }
@@ -146,7 +146,7 @@ impl Person {
     /// The newest of what the bot says, after some thought.
     async fn hear(&mut self) -> Option<String> {
         let mut heard = self.hear_one().await?;
-        let thinks = self.random.between(MILLISECOND, self.pace);
+        let thinks = self.dice.between(MILLISECOND, self.pace);
         tokio::time::sleep(thinks).await;
         while let Ok(newer) = self.hears.try_recv() {
             heard = newer;

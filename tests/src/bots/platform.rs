@@ -13,7 +13,7 @@ use tokio::sync::{mpsc, oneshot};
 use super::EXCLUSIVE;
 use super::notes::{Event, Life, MessageNumber, Notebook};
 use super::wire::{FromBot, Reader, ToBot, write};
-use crate::random::Random;
+use botmesh_core::testing::Dice;
 
 /// How long a replica has to accept a message before another one gets it.
 const ACCEPTANCE: Duration = Duration::from_millis(700);
@@ -45,7 +45,7 @@ struct State {
 
 #[derive(Debug)]
 struct Inner {
-    random: Random,
+    dice: Dice,
     connections: Vec<Connection>,
     next_connection: u64,
     next_message: MessageNumber,
@@ -91,7 +91,7 @@ impl Platform {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.context("no port is free")?;
         let port = listener.local_addr()?.port();
         let inner = Inner {
-            random: Random::part(seed, 5),
+            dice: Dice::new(seed, 5),
             connections: Vec::new(),
             next_connection: 0,
             next_message: 0,
@@ -225,7 +225,7 @@ impl State {
         last: Option<Life>,
     ) -> Option<(Life, mpsc::UnboundedSender<ToBot>)> {
         let mut inner = self.inner.lock();
-        let Inner { random, connections, next, .. } = &mut *inner;
+        let Inner { dice, connections, next, .. } = &mut *inner;
         let mut able: Vec<_> = connections.iter().filter(|it| it.provider == provider).collect();
         able.sort_by_key(|it| it.life);
         let chosen = if provider == EXCLUSIVE {
@@ -236,7 +236,7 @@ impl State {
                 able.retain(|it| Some(it.life) != last);
             }
             match self.balance {
-                Balance::Random => random.choose(&able).copied(),
+                Balance::Random => dice.choose(&able).copied(),
                 Balance::Alternate => {
                     *next += 1;
                     able.get(*next % able.len().max(1)).copied()

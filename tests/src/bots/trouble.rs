@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use crate::nemesis::{Kind, Nemesis, Plan};
-use crate::random::Random;
 use crate::servers::Layout;
+use botmesh_core::testing::Dice;
 
 /// Something that befalls a replica, or all of them.
 #[derive(Debug, Clone, Copy)]
@@ -20,7 +20,7 @@ pub(super) enum Trouble {
 /// Chooses the troubles of a run.
 #[derive(Debug)]
 pub(super) struct Troubles {
-    random: Random,
+    dice: Dice,
     nemesis: Nemesis,
     replicas: u64,
     lease: Duration,
@@ -39,15 +39,15 @@ impl Trouble {
 impl Troubles {
     pub(super) fn new(seed: u64, replicas: usize, lease: Duration) -> Self {
         let nemesis = Nemesis::new(seed, replicas, lease, Layout::Single, false);
-        Self { random: Random::part(seed, 78), nemesis, replicas: replicas as u64, lease }
+        Self { dice: Dice::new(seed, 78), nemesis, replicas: replicas as u64, lease }
     }
 
     /// The next one, and the pause after it.
     pub(super) fn choose(&mut self) -> (Trouble, Duration) {
-        let victim = usize::try_from(self.random.below(self.replicas)).unwrap_or(0);
-        let time = self.random.between(Duration::ZERO, self.lease);
-        let pause = self.random.between(self.lease / 10, self.lease);
-        match self.random.below(10) {
+        let victim = usize::try_from(self.dice.below(self.replicas)).unwrap_or(0);
+        let time = self.dice.between(Duration::ZERO, self.lease);
+        let pause = self.dice.between(self.lease / 10, self.lease);
+        match self.dice.below(10) {
             0 => (Trouble::Restart { victim }, pause),
             1..=3 => (Trouble::KillInSend { victim, time }, pause),
             _ => loop {

@@ -3,7 +3,9 @@ use std::fmt;
 use std::time::Duration;
 
 use super::Violation;
+use crate::driver::Verdict;
 use crate::history::Nanos;
+
 use crate::timeline::{End, Timeline};
 
 /// What a run came to.
@@ -108,6 +110,12 @@ impl fmt::Display for Percentiles {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { count, p50, p99, most } = self;
         write!(f, "{count} (p50 {p50:.1?}, p99 {p99:.1?}, longest {most:.1?})")
+    }
+}
+
+impl Verdict for Report {
+    fn is_clean(&self) -> bool {
+        self.violations.is_empty()
     }
 }
 

@@ -5,6 +5,7 @@ use std::fmt;
 
 use super::answers::Differences;
 use crate::bots::notes::{Entry, Event, Life};
+use crate::driver::Verdict;
 use crate::history::Nanos;
 
 /// For how long after its end a fault may show: a lease of a turn, one of a record, and the time to
@@ -37,6 +38,12 @@ impl Report {
     #[must_use]
     pub fn fault_count(&self) -> usize {
         self.faults.values().sum()
+    }
+}
+
+impl Verdict for Report {
+    fn is_clean(&self) -> bool {
+        self.violations.is_empty()
     }
 }
 

@@ -3,16 +3,14 @@
 use std::time::Duration;
 
 use anyhow::Result;
+use botmesh_core::testing::Dice;
 use tokio::time::Instant;
 
-use super::chaos::{Run, STOP};
+use super::chaos::Run;
 use super::replica::TURN_LEASE;
 use crate::bots::notes::Event;
 use crate::proxy::Direction;
-use crate::random::Random;
 
-/// How long a replica has to send the reply at which it is killed.
-const REPLY: Duration = Duration::from_secs(2);
 /// The longest that anything is away.
 const AWAY: Duration = TURN_LEASE.saturating_mul(2);
 
@@ -47,8 +45,9 @@ impl Harm {
         }
     }
 
-    fn choose(random: &mut Random) -> Self {
-        match random.below(12) {
+    /// The last three are for a server.
+    fn choose(dice: &mut Dice, has_server: bool) -> Self {
+        match dice.below(if has_server { 12 } else { 9 }) {
             0..=2 => Self::Kill,
             3..=5 => Self::KillInSend,
             6 | 7 => Self::Freeze,
@@ -62,79 +61,40 @@ impl Harm {
 
 impl Run {
     pub(super) async fn rage(&mut self) -> Result<()> {
-        let mut random = Random::part(self.chaos.seed, 79);
+        let mut dice = Dice::new(self.chaos.seed, 79);
         let end = Instant::now() + self.chaos.time;
         while Instant::now() < end {
-            let harm = Harm::choose(&mut random);
-            let victim = usize::try_from(random.below(self.replicas.len() as u64))?;
-            let time = random.between(Duration::ZERO, AWAY);
+            let harm = Harm::choose(&mut dice, self.servers.is_some());
+            let victim = dice.pick(self.fleet.size());
+            let time = dice.between(Duration::ZERO, AWAY);
             self.suffer(harm, victim, time).await?;
-            tokio::time::sleep(random.between(TURN_LEASE / 4, TURN_LEASE * 2)).await;
+            tokio::time::sleep(dice.between(TURN_LEASE / 4, TURN_LEASE * 2)).await;
         }
         Ok(())
     }
 
     async fn suffer(&mut self, harm: Harm, victim: usize, time: Duration) -> Result<()> {
-        self.faults += 1;
-        let number = self.faults;
-        let life = match harm {
-            Harm::KillServer => None,
-            _ => Some(self.replicas[victim].life),
-        };
-        self.note(Event::Fault { number, kind: harm.name().to_owned(), forgets: false, life });
+        let of = (!matches!(harm, Harm::KillServer)).then_some(victim);
+        let fleet = &mut self.fleet;
+        let number = fleet.begin_fault(harm.name(), false, of);
         match harm {
-            Harm::Kill => self.kill(victim, time).await?,
-            Harm::KillInSend => {
-                let sprung = self.platform.trap(self.replicas[victim].life);
-                let _ = tokio::time::timeout(REPLY, sprung).await;
-                self.kill(victim, time).await?;
-            }
-            Harm::Freeze => {
-                self.replicas[victim].process.pause(true)?;
-                tokio::time::sleep(time).await;
-                self.replicas[victim].process.pause(false)?;
-            }
-            Harm::Restart => {
-                let process = &mut self.replicas[victim].process;
-                // A process that starts ends at once, where it does not listen yet.
-                let _ = process.terminate();
-                if !process.ended(Instant::now() + STOP).await {
-                    process.kill();
-                    self.note(Event::NeverStopped { life: self.replicas[victim].life });
-                }
-                self.replicas[victim] = self.start(victim)?;
-            }
-            Harm::CutOff => {
-                for (way, flows) in [(Direction::Up, false), (Direction::Down, false)] {
-                    self.proxies[victim].flow(way, flows);
-                }
-                tokio::time::sleep(time).await;
-                for way in [Direction::Up, Direction::Down] {
-                    self.proxies[victim].flow(way, true);
-                }
-            }
-            Harm::Reset => self.proxies[victim].reset(),
+            Harm::Kill => fleet.kill(victim, time).await?,
+            Harm::KillInSend => fleet.kill_in_send(victim, time).await?,
+            Harm::Freeze => fleet.freeze(victim, time).await?,
+            Harm::Restart => fleet.restart(victim).await?,
+            Harm::CutOff => fleet.cut(victim, &[Direction::Up, Direction::Down], time).await,
+            Harm::Reset => fleet.reset(victim),
             Harm::KillServer => {
-                for server in &mut self.servers.data {
-                    server.kill();
-                }
+                let servers = self.servers.iter_mut().flat_map(|servers| &mut servers.data);
+                let mut servers: Vec<_> = servers.collect();
+                servers.iter_mut().for_each(|server| server.kill());
                 tokio::time::sleep(time).await;
-                for server in &mut self.servers.data {
+                for server in servers {
                     server.launch().await?;
                 }
             }
         }
-        self.note(Event::Healed { number });
-        Ok(())
-    }
-
-    async fn kill(&mut self, victim: usize, time: Duration) -> Result<()> {
-        let replica = &mut self.replicas[victim];
-        replica.process.kill();
-        let life = replica.life;
-        self.note(Event::Killed { life });
-        tokio::time::sleep(time).await;
-        self.replicas[victim] = self.start(victim)?;
+        self.fleet.note(Event::Healed { number });
         Ok(())
     }
 }

@@ -1,17 +1,13 @@
 //! The process of a bot with durability, which answers each message with its words after a while.
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
-use botmesh_core::bot::{Coordination, Durability};
+use botmesh_core::bot::Durability;
 use botmesh_core::coordination::CoordinatorSettings;
 use botmesh_core::{Bot, BotError, Event, ProviderId, ReplicaId, RunningBot};
-use botmesh_postgres_store::PostgresStore;
-use botmesh_redis_store::RedisStore;
-use botmesh_sqlite_store::SqliteStore;
 use botmesh_telegram::Telegram;
 use botmesh_telegram::testing::FakeTelegram;
 use botmesh_webhook::{Server, ServerHandle, WebhookRouter};
@@ -19,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
 
 use super::answers;
+use super::store::Store;
 use crate::bots::loopback::Loopback;
 use crate::bots::notes::Life;
 use crate::bots::{SHARED, watched::Turns};
@@ -75,30 +72,6 @@ pub enum Connection {
     },
 }
 
-/// Where a bot keeps its messages.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub enum Store {
-    /// In a file, alone.
-    Sqlite {
-        /// Which.
-        path: PathBuf,
-    },
-    /// On PostgreSQL, as one of several replicas.
-    Postgres {
-        /// Where.
-        url: String,
-        /// The beginning of the names of its tables.
-        prefix: String,
-    },
-    /// On Redis, as one of several replicas.
-    Redis {
-        /// Where.
-        url: String,
-        /// The beginning of its keys.
-        prefix: String,
-    },
-}
-
 impl Orders {
     /// The arguments of the bot's program.
     ///
@@ -147,7 +120,9 @@ impl Orders {
     }
 
     async fn start(&self) -> Result<(RunningBot, Option<ServerHandle>), BotError> {
-        let mut bot = self.stored(self.connected()?).await?;
+        let replica = ReplicaId::new(self.replica.as_str())?;
+        let settings = CoordinatorSettings::builder().lease(TURN_LEASE).build()?;
+        let mut bot = self.store.of(self.connected()?, replica, settings).await?;
         if self.is_durable {
             bot = bot.durability(Durability::inbox_and_outbox().lease(RECORD_LEASE));
         }
@@ -180,24 +155,6 @@ impl Orders {
                 let turns = Arc::new(Turns::default());
                 let loopback = Loopback::new(ProviderId::new(SHARED)?, *port, *life, turns);
                 Bot::new(if *recognises { loopback.recognising() } else { loopback })
-            }
-        })
-    }
-
-    async fn stored(&self, bot: Bot) -> Result<Bot, BotError> {
-        let replica = ReplicaId::new(self.replica.as_str())?;
-        let settings = CoordinatorSettings::builder().lease(TURN_LEASE).build()?;
-        Ok(match &self.store {
-            Store::Sqlite { path } => bot.store(SqliteStore::open(path).await?),
-            Store::Postgres { url, prefix } => {
-                let store = PostgresStore::connect(url).prefix(prefix).max_connections(8).await?;
-                let coordinator = store.coordinator().settings(settings).replica_id(replica);
-                bot.store(store).coordination(Coordination::new(coordinator.build()?))
-            }
-            Store::Redis { url, prefix } => {
-                let store = RedisStore::connect(url).prefix(prefix).await?;
-                let coordinator = store.coordinator().settings(settings).replica_id(replica);
-                bot.store(store).coordination(Coordination::new(coordinator.build()?))
             }
         })
     }

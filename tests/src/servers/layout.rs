@@ -1,5 +1,9 @@
 //! Which servers a run has.
 
+use std::fmt;
+
+use anyhow::{Context as _, Result};
+
 use super::{mongo, mysql, postgres, redis};
 
 /// Which servers a run has, and how they are laid out.
@@ -20,6 +24,16 @@ pub enum Layout {
 }
 
 impl Layout {
+    /// The layout with one server that users call so.
+    ///
+    /// # Errors
+    /// When they call none so.
+    pub fn named(name: &str) -> Result<Self> {
+        let all = [Self::Single, Self::Postgres, Self::Mysql, Self::Mongo];
+        let found = all.into_iter().find(|layout| layout.backend() == name);
+        found.with_context(|| format!("there is no backend {name} here: see `cargo xtask help`"))
+    }
+
     /// Whether there is one server, which nothing takes the place of.
     #[must_use]
     pub const fn is_single(self) -> bool {
@@ -64,5 +78,18 @@ impl Layout {
             Self::Mongo => mongo::is_installed(),
             _ => redis::is_installed(),
         }
+    }
+}
+
+impl fmt::Display for Layout {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Single => "Redis",
+            Self::Sentinel => "Redis with sentinels",
+            Self::Cluster => "a cluster of Redis",
+            Self::Postgres => "PostgreSQL",
+            Self::Mysql => "MariaDB",
+            Self::Mongo => "what stands in for MongoDB",
+        })
     }
 }

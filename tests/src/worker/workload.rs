@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::random::Random;
+use botmesh_core::testing::Dice;
 
 /// The kinds of work of one process and how much of it.
 #[derive(Debug, Clone)]
@@ -65,38 +65,38 @@ const NAMES: [&str; 3] = ["janitor", "poller", "scheduler"];
 const MILLISECOND: Duration = Duration::from_millis(1);
 
 impl Workload {
-    pub(super) fn next(&self, random: &mut Random) -> Job {
-        let ending = if random.below(4) == 0 { Ending::Drop } else { Ending::Release };
-        if random.below(1000) < 8 {
+    pub(super) fn next(&self, dice: &mut Dice) -> Job {
+        let ending = if dice.below(4) == 0 { Ending::Drop } else { Ending::Release };
+        if dice.below(1000) < 8 {
             // Held so long, and wanted by others, that a fault often meets one that holds and some
             // that wait.
-            let key = format!("m{}", random.below(self.hot * 2));
-            let hold = random.between(MILLISECOND * 20, self.hold / 2);
+            let key = format!("m{}", dice.below(self.hot * 2));
+            let hold = dice.between(MILLISECOND * 20, self.hold / 2);
             return Job::Turn { key, hold, ending };
         }
-        let hot = random.below(100) < 25;
+        let hot = dice.below(100) < 25;
         let key = match hot {
-            true => format!("h{}", random.below(self.hot)),
-            false => format!("k{}", random.below(self.keys)),
+            true => format!("h{}", dice.below(self.hot)),
+            false => format!("k{}", dice.below(self.keys)),
         };
         // Hot keys are held shortly, or nobody would get far.
-        let hold = match random.below(if hot { 2000 } else { 200 }) {
-            0 => random.between(self.hold / 10, self.hold),
-            1..=9 => random.between(MILLISECOND, MILLISECOND * 30),
-            10..=100 => random.between(Duration::ZERO, MILLISECOND * 3),
+        let hold = match dice.below(if hot { 2000 } else { 200 }) {
+            0 => dice.between(self.hold / 10, self.hold),
+            1..=9 => dice.between(MILLISECOND, MILLISECOND * 30),
+            10..=100 => dice.between(Duration::ZERO, MILLISECOND * 3),
             _ => Duration::ZERO,
         };
-        match random.below(1000) {
+        match dice.below(1000) {
             0..=29 => Job::TwoTurns { key, hold: hold.min(MILLISECOND * 30) },
             30..=59 => Job::Unused { key },
             60..=99 => {
-                Job::Impatient { key, patience: random.between(Duration::ZERO, MILLISECOND * 40) }
+                Job::Impatient { key, patience: dice.between(Duration::ZERO, MILLISECOND * 40) }
             }
             100..=104 => {
-                let name = NAMES[usize::try_from(random.below(3)).unwrap_or(0)];
-                let hold = random.between(Duration::ZERO, self.hold / 2);
-                let campaigns = random.below(2) == 0;
-                let patience = random.between(MILLISECOND, self.hold);
+                let name = NAMES[usize::try_from(dice.below(3)).unwrap_or(0)];
+                let hold = dice.between(Duration::ZERO, self.hold / 2);
+                let campaigns = dice.below(2) == 0;
+                let patience = dice.between(MILLISECOND, self.hold);
                 Job::Lead { name, hold, patience: campaigns.then_some(patience), ending }
             }
             _ => Job::Turn { key, hold, ending },

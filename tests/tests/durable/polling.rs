@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
+use botmesh_core::testing::Dice;
 use botmesh_telegram::testing::{Call, FakeChat};
 use botmesh_tests::durable::answers::Differences;
-use botmesh_tests::durable::replica::Store;
+use botmesh_tests::durable::store::Store;
 use botmesh_tests::process::Process;
-use botmesh_tests::random::Random;
 
 use crate::setting::{Setting, postgres, seed, until};
 
@@ -50,12 +50,12 @@ fn answered(talks: &[Talk]) -> usize {
 
 /// Kills the process that polls somewhere between the first acknowledgement and the last answer.
 async fn kill(setting: &Setting, talks: &[Talk], process: &mut Process) {
-    let mut random = Random::new(seed());
+    let mut dice = Dice::new(seed(), 0);
     until("the updates are taken", || setting.platform.acknowledged() >= talks.len()).await;
-    let enough = usize::try_from(random.below(50)).unwrap();
+    let enough = usize::try_from(dice.below(50)).unwrap();
     until("some are answered", || answered(talks) >= enough).await;
     // The last message of each chat takes longer.
-    tokio::time::sleep(random.between(Duration::ZERO, HANDLING / 2)).await;
+    tokio::time::sleep(dice.between(Duration::ZERO, HANDLING / 2)).await;
     process.kill();
     let (taken, answers) = (setting.platform.acknowledged(), answered(talks));
     println!("killed with {taken} updates acknowledged and {answers} answered");

@@ -4,7 +4,9 @@ use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use botmesh_telegram::testing::FakeTelegram;
-use botmesh_tests::durable::replica::{Connection, Orders, Store};
+use botmesh_test_support::absent;
+use botmesh_tests::durable::replica::{Connection, Orders};
+use botmesh_tests::durable::store::{Server, Store};
 use botmesh_tests::process::Process;
 
 /// How long anything may take that has no bound of its own.
@@ -12,18 +14,9 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A place of its own on the server that the variable names; none where there is none.
 pub(crate) fn postgres() -> Option<Store> {
-    let url = url("BOTMESH_TEST_POSTGRES_URL")?;
-    Some(Store::Postgres { url, prefix: format!("{}_", prefix()) })
-}
-
-fn url(variable: &str) -> Option<String> {
-    let url = std::env::var(variable).ok();
-    if url.is_none() {
-        let required = std::env::var("BOTMESH_REQUIRE_BACKENDS").is_ok_and(|set| set == "1");
-        assert!(!required, "{variable} is not set, and BOTMESH_REQUIRE_BACKENDS=1 wants it");
-        println!("skipped: {variable} is not set");
-    }
-    url
+    let url = absent::server("BOTMESH_TEST_POSTGRES_URL")?;
+    let (server, prefix) = (Server::Postgres, format!("{}_", prefix()));
+    Some(Store::Shared { server, url, prefix })
 }
 
 fn prefix() -> String {

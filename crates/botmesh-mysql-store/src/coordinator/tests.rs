@@ -15,6 +15,7 @@ use botmesh_core::coordination::transition::{
     Operation, Reply, StoredSession, StoredTurn, TicketId,
 };
 use botmesh_core::id::IncarnationId;
+use botmesh_test_support::absent;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use sqlx::{AssertSqlSafe, Executor as _};
@@ -109,13 +110,7 @@ fn prefix() -> String {
 }
 
 fn url() -> Option<String> {
-    let url = std::env::var("BOTMESH_TEST_MYSQL_URL").ok();
-    if url.is_none() {
-        let required = std::env::var("BOTMESH_REQUIRE_BACKENDS").is_ok_and(|set| set == "1");
-        assert!(!required, "the backend is absent, and BOTMESH_REQUIRE_BACKENDS=1 wants it");
-        println!("skipped: the backend is absent");
-    }
-    url
+    absent::server("BOTMESH_TEST_MYSQL_URL")
 }
 
 async fn store(url: &str) -> MysqlStore {

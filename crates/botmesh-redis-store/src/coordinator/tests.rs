@@ -13,6 +13,7 @@ use botmesh_core::coordination::transition::{
 };
 use botmesh_core::coordination::{CoordinationKey, PreviousHolder};
 use botmesh_core::id::{Fence, IncarnationId};
+use botmesh_test_support::absent;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use redis::{FromRedisValue, PushInfo, PushKind, Value};
@@ -187,31 +188,30 @@ fn differ(servers: &Servers, layout: Layout, cases: u32) {
     }
     assert!(granted.get() > cases * 3, "only {} grants in {cases} sequences", granted.get());
 }
-fn skip() {
-    let required = std::env::var("BOTMESH_REQUIRE_BACKENDS").is_ok_and(|set| set == "1");
-    assert!(!required, "the backend is absent, and BOTMESH_REQUIRE_BACKENDS=1 wants it");
-    println!("skipped: the backend is absent");
+
+fn single() -> Option<Servers> {
+    absent::server("BOTMESH_TEST_REDIS_URL").map(Servers::single)
+}
+
+fn cluster() -> Option<Servers> {
+    let nodes = absent::server("BOTMESH_TEST_REDIS_CLUSTER")?;
+    Some(Servers::cluster(nodes.split(',').map(str::to_owned).collect()))
 }
 
 /// C3: the scripts decide as the transition function does, from which the model check proves order
 /// and exclusion.
 #[test]
 fn scripts_decide_as_the_transition_function_does() {
-    match std::env::var("BOTMESH_TEST_REDIS_URL") {
-        Ok(url) => differ(&Servers::single(url), Layout::Single, 100),
-        Err(_) => skip(),
+    if let Some(servers) = single() {
+        differ(&servers, Layout::Single, 100);
     }
 }
 
 /// C12: so they do on a cluster.
 #[test]
 fn scripts_decide_so_on_a_cluster_too() {
-    match std::env::var("BOTMESH_TEST_REDIS_CLUSTER") {
-        Ok(nodes) => {
-            let nodes = nodes.split(',').map(str::to_owned).collect();
-            differ(&Servers::cluster(nodes), Layout::Cluster, 20);
-        }
-        Err(_) => skip(),
+    if let Some(servers) = cluster() {
+        differ(&servers, Layout::Cluster, 20);
     }
 }
 
@@ -231,20 +231,15 @@ fn agrees(servers: &Servers, layout: Layout, seeds: u64) {
 /// C3: the backend carries operations and answers as they are, by Redis's own clock.
 #[test]
 fn the_backend_agrees_with_the_function() {
-    match std::env::var("BOTMESH_TEST_REDIS_URL") {
-        Ok(url) => agrees(&Servers::single(url), Layout::Single, 20),
-        Err(_) => skip(),
+    if let Some(servers) = single() {
+        agrees(&servers, Layout::Single, 20);
     }
 }
 
 /// C12: so it does on a cluster, where a session is many.
 #[test]
 fn the_backend_agrees_with_the_function_on_a_cluster() {
-    match std::env::var("BOTMESH_TEST_REDIS_CLUSTER") {
-        Ok(nodes) => {
-            let nodes = nodes.split(',').map(str::to_owned).collect();
-            agrees(&Servers::cluster(nodes), Layout::Cluster, 3);
-        }
-        Err(_) => skip(),
+    if let Some(servers) = cluster() {
+        agrees(&servers, Layout::Cluster, 3);
     }
 }

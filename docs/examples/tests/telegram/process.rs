@@ -5,6 +5,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use botmesh_telegram::testing::FakeTelegram;
+use botmesh_test_support::absent;
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::process::{Child, Command};
 
@@ -64,12 +65,7 @@ impl Replica {
 
 /// The settings for replicas under a prefix of their own; none where there is no Redis.
 pub(crate) fn redis(test: &str) -> Option<[(&'static str, String); 2]> {
-    let Ok(url) = std::env::var("BOTMESH_TEST_REDIS_URL") else {
-        let required = std::env::var("BOTMESH_REQUIRE_BACKENDS").is_ok_and(|set| set == "1");
-        assert!(!required, "the backend is absent, and BOTMESH_REQUIRE_BACKENDS=1 wants it");
-        println!("skipped: BOTMESH_TEST_REDIS_URL is not set");
-        return None;
-    };
+    let url = absent::server("BOTMESH_TEST_REDIS_URL")?;
     let prefix = format!("{test}-{}", uuid::Uuid::new_v4().simple());
     Some([("REDIS_URL", url), ("BOTMESH_PREFIX", prefix)])
 }

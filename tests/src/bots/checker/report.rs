@@ -3,6 +3,7 @@ use std::fmt;
 
 use super::Violation;
 use crate::bots::story::Story;
+use crate::driver::Verdict;
 
 /// What a run came to.
 #[derive(Debug, Default)]
@@ -76,6 +77,12 @@ impl Report {
     #[must_use]
     pub fn fault_count(&self) -> usize {
         self.faults.values().sum()
+    }
+}
+
+impl Verdict for Report {
+    fn is_clean(&self) -> bool {
+        self.violations.is_empty()
     }
 }
 

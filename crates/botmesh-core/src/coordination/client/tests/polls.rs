@@ -34,6 +34,24 @@ async fn a_lost_wake_up_costs_one_poll() {
     }
 }
 
+/// C14: a release that finds a ticket of its own replica hands the turn over in its answer: that
+/// costs no poll, also where nobody pushes.
+#[tokio::test(start_paused = true)]
+async fn a_replica_hands_over_to_itself_without_a_poll() {
+    let hub = MemoryCoordinationHub::new();
+    let a = Arc::new(started(&hub, "a").await);
+    a.faults().drop_pushes(true);
+    let turn = take(&a).await;
+    let ticket = a.reserve(&chat()).await.unwrap();
+    let next = Arc::clone(&a);
+    let next = tokio::spawn(async move { next.acquire_turn(ticket, AcquireTurn::new()).await });
+    tokio::time::sleep(SECOND * 3).await;
+    let (released, before) = (Instant::now(), hub.operations());
+    turn.release().await.unwrap();
+    drop(next.await.unwrap().unwrap());
+    assert_eq!((released.elapsed(), hub.operations() - before), (Duration::ZERO, 1));
+}
+
 /// C14: while wake-ups arrive a replica polls 200 times a second at most, however many chats it
 /// waits for.
 #[tokio::test(start_paused = true)]
