@@ -138,8 +138,7 @@ pub async fn measure(options: &Options) -> Result<()> {
 }
 
 async fn of(name: &str, store: Arc<dyn Store>, options: &Options) -> Result<()> {
-    // Once so that all rows are there and all connections open.
-    run(&store, Kind::Write, AT_ONCE * CHATS).await?;
+    prepare(&store).await?;
     for kind in [Kind::Write, Kind::Read, Kind::Save, Kind::Accept, Kind::Process] {
         if matches!(kind, Kind::Accept | Kind::Process) && store.inbox().is_none() {
             continue;
@@ -160,6 +159,24 @@ async fn of(name: &str, store: Arc<dyn Store>, options: &Options) -> Result<()> 
             at(0.5),
             at(0.99)
         );
+    }
+    Ok(())
+}
+
+/// Sees to it that all rows are there and all connections open.
+async fn prepare(store: &Arc<dyn Store>) -> Result<()> {
+    let mut working = JoinSet::new();
+    for number in 0..AT_ONCE {
+        let mut task = Task::new(store, number)?;
+        working.spawn(async move {
+            for chat in 0..CHATS {
+                task.operate(Kind::Write, chat).await?;
+            }
+            anyhow::Ok(())
+        });
+    }
+    while let Some(ended) = working.join_next().await {
+        ended??;
     }
     Ok(())
 }
