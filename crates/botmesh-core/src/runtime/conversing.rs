@@ -135,21 +135,33 @@ impl Conversations {
         self.persistent
     }
 
-    /// Whether the store is known to have no checkpoint of the chat. This process is the only one
-    /// that writes them.
-    pub(super) fn is_known_absent(&self, chat: &ChatKey) -> bool {
+    /// Whether the store is known to have no checkpoint of the chat, under the turn with this
+    /// fence. A later turn knows it only if it was [told](Self::keep_absent): somebody may have had
+    /// the chat in between.
+    pub(super) fn is_known_absent(&self, chat: &ChatKey, under: Fence) -> bool {
         let chat = self.hasher.chat(chat);
-        self.shard(&chat).lock().absent.contains(self.hasher.identity(&chat))
+        self.shard(&chat).lock().absent.contains(self.hasher.chat_under(&chat, under))
     }
 
-    pub(super) fn note_absent(&self, chat: &ChatKey) {
+    pub(super) fn note_absent(&self, chat: &ChatKey, under: Fence) {
         let chat = self.hasher.chat(chat);
-        self.shard(&chat).lock().absent.insert(self.hasher.identity(&chat));
+        self.shard(&chat).lock().absent.insert(self.hasher.chat_under(&chat, under));
     }
 
-    pub(super) fn note_present(&self, chat: &ChatKey) {
+    pub(super) fn note_present(&self, chat: &ChatKey, under: Fence) {
         let chat = self.hasher.chat(chat);
-        self.shard(&chat).lock().absent.remove(self.hasher.identity(&chat));
+        self.shard(&chat).lock().absent.remove(self.hasher.chat_under(&chat, under));
+    }
+
+    /// What was known under one turn is known under the next one, too.
+    pub(super) fn keep_absent(&self, chat: &ChatKey, from: Fence, to: Fence) {
+        let chat = self.hasher.chat(chat);
+        let (from, to) = (self.hasher.chat_under(&chat, from), self.hasher.chat_under(&chat, to));
+        let absent = &mut self.shard(&chat).lock().absent;
+        if absent.contains(from) {
+            absent.remove(from);
+            absent.insert(to);
+        }
     }
 
     /// The waiting conversation of the chat goes on in this language.

@@ -11,7 +11,7 @@ use super::place::Place;
 use crate::coordination::{
     AcquireTurn, ChatTurn, CoordinationError, Coordinator, CoordinatorEvent, LossReason, TurnGuard,
 };
-use crate::id::ChatKey;
+use crate::id::{ChatKey, Fence};
 
 /// How long after a lost place another one is reserved.
 const RESERVE_AGAIN: Duration = Duration::from_millis(200);
@@ -156,13 +156,20 @@ impl Runtime {
         let chat: &ChatKey = turn.key();
         let was_own =
             turn.previous_holder().is_some_and(|holder| turn.incarnation() == Some(holder));
-        if !was_own {
-            self.conversations.note_present(chat);
+        // A turn that was granted to this replica and never used counts as another's.
+        if let Some(before) = turn.previous_fence().filter(|_| was_own) {
+            self.conversations.keep_absent(chat, before, turn.fence());
         }
         let is_stale = |last| !was_own || turn.previous_fence() != Some(last);
         if let Some(mut stale) = self.conversations.take_if(chat, |active| is_stale(active.fence)) {
             stale.disarm(&self.timers);
         }
+    }
+
+    /// Under which fence it is noted that a chat has no checkpoint: a process that is alone with its
+    /// store has one for all turns.
+    pub(super) fn absent_under(&self, turn: &TurnGuard) -> Fence {
+        if self.coordinated.is_some() { turn.fence() } else { Fence::new(0) }
     }
 
     pub(super) async fn forward_coordination_events(self: Arc<Self>) {

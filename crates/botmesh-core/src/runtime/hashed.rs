@@ -1,7 +1,7 @@
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasher, BuildHasherDefault, Hash, Hasher, RandomState};
 
-use crate::id::{ChatKey, MessageId};
+use crate::id::{ChatKey, Fence, MessageId};
 
 /// How many parts each table of chats has, so that threads seldom wait for each other.
 pub(crate) const SHARDS: usize = 64;
@@ -43,9 +43,9 @@ impl ChatHasher {
         Identity(chat.hash, self.1.hash_one(id))
     }
 
-    /// The chat itself.
-    pub(crate) fn identity(&self, chat: &HashedChat) -> Identity {
-        Identity(chat.hash, self.1.hash_one(&chat.chat))
+    /// The chat itself, under the turn with this fence.
+    pub(crate) fn chat_under(&self, chat: &HashedChat, fence: Fence) -> Identity {
+        Identity(chat.hash, self.1.hash_one((&chat.chat, fence)))
     }
 }
 

@@ -61,12 +61,12 @@ impl Runtime {
         L: Future<Output = Result<Listener, BotError>>,
     {
         let chat = turn.key();
-        if !self.keeps_any() || self.conversations.is_known_absent(chat) {
+        if !self.keeps_any() || self.conversations.is_known_absent(chat, self.absent_under(turn)) {
             return Ok(Found::Nothing);
         }
         let adopted = self.adopt_checkpoint(turn).await;
         let Some((checkpoint, stored)) = adopted.inspect_err(|_| self.wake_dropped(chat))? else {
-            self.conversations.note_absent(chat);
+            self.conversations.note_absent(chat, self.absent_under(turn));
             return Ok(Found::Nothing);
         };
         let (number, run) = match self.read_body(&checkpoint.body) {

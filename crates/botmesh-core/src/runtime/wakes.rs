@@ -130,7 +130,6 @@ impl Runtime {
             return Some(wake);
         }
         if let Some((stored, _)) = own {
-            self.conversations.note_present(chat);
             let is_it = |active: &Active| active.is_meant(*reason) && active.stored == Some(stored);
             if let Some(mut stale) = self.conversations.take_if(chat, is_it) {
                 stale.disarm(&self.timers);

@@ -83,7 +83,7 @@ impl Runtime {
         turn.check()?;
         let chat = turn.key();
         if let Some(record) = turn.record() {
-            self.conversations.note_present(chat);
+            self.conversations.note_present(chat, self.absent_under(turn));
             return Ok(record.stage_write(body, times, before));
         }
         let fence = self.fences.to_write(turn.fence());
@@ -93,7 +93,7 @@ impl Runtime {
         let Times { wake_in, expires_in } = times;
         let write = CheckpointWrite { body: &body, wake_in, expires_in };
         // Before the write: when its outcome stays open the row counts as there.
-        self.conversations.note_present(chat);
+        self.conversations.note_present(chat, self.absent_under(turn));
         let Some(store) = self.store.conditional_checkpoints() else {
             return Ok(Stored::At(self.store.set_checkpoint(chat, write, fence).await?));
         };
@@ -158,7 +158,7 @@ impl Runtime {
                 }
             }
         }
-        self.conversations.note_absent(chat);
+        self.conversations.note_absent(chat, self.absent_under(turn));
         Ok(())
     }
 

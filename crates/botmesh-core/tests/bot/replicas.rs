@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use botmesh_core::coordination::CoordinationError;
+use botmesh_core::coordination::{CoordinationError, Coordinator};
 use botmesh_core::prelude::*;
 use botmesh_core::testing::{TestProvider, World};
 use botmesh_core::{Flow, flow};
@@ -411,4 +411,19 @@ async fn a_message_that_lost_its_place_is_handled_once_the_replica_is_back() {
     world.coordinator(0).faults().thaw();
     let heard = tokio::time::timeout(Duration::from_secs(30), hears.next_message()).await;
     assert_eq!(heard.unwrap().text, "here");
+}
+
+/// C8, D6: a turn that was granted to a replica and never used does not make current what the
+/// replica remembers of the chat from before.
+#[tokio::test(start_paused = true)]
+async fn a_turn_that_was_never_used_makes_no_memory_current() {
+    let world = World::replicas(2, |bot| bot.flow(fifty())).await;
+    let mut ana = world.user("ana");
+    // The first replica learns that the chat has no conversation, and the second one begins one.
+    ana.on(0).says("hello").await;
+    ana.on(1).says("go").await.hears("0?");
+    let ticket = Coordinator::reserve(world.coordinator(0), ana.chat()).await.unwrap();
+    drop(ticket);
+    tokio::time::sleep(Duration::from_millis(1)).await;
+    ana.on(0).says("a0").await.hears("1?").hears_nothing();
 }
