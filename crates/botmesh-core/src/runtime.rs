@@ -5,6 +5,7 @@
 //! first. What is in brackets is there with durability.
 
 mod activity;
+mod arrival;
 mod attempts;
 mod broken_rule;
 mod context;

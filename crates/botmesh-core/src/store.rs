@@ -11,6 +11,7 @@ mod error;
 mod inbox;
 mod lock;
 mod memory;
+mod realm;
 
 pub use checkpoint::{
     Adopted, CheckpointStore, CheckpointWrite, ConditionalCheckpointStore, FENCE_MEMORY,
@@ -24,6 +25,7 @@ pub use inbox::{
 };
 pub use lock::{FencedLock, LockStore, LockToken};
 pub use memory::MemoryStore;
+pub use realm::Realm;
 
 use std::fmt::Debug;
 

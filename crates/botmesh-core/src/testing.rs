@@ -6,6 +6,7 @@ mod crashing_store;
 mod dice;
 mod faults;
 mod hub;
+mod journal;
 pub mod provider;
 mod world;
 

@@ -7,6 +7,9 @@ mod calls;
 mod crowd;
 mod dispatcher;
 mod ear;
+mod home;
+#[cfg(feature = "durability")]
+mod journal;
 mod schema;
 #[cfg(test)]
 mod tests;

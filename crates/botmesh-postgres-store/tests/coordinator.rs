@@ -10,6 +10,7 @@ use async_trait::async_trait;
 use botmesh_core::ReplicaId;
 use botmesh_core::conformance::coordinator::{CoordinatorFixture, Replica};
 use botmesh_core::coordination::{Coordinator, CoordinatorSettings};
+use botmesh_core::store::Store;
 use botmesh_postgres_store::{PostgresCoordinator, PostgresStore, PostgresStoreBuilder};
 use botmesh_test_support::proxy::Proxy;
 use botmesh_test_support::turnstile::{Pass, pass};
@@ -36,6 +37,7 @@ impl Fixture {
 #[derive(Debug)]
 struct PostgresReplica {
     coordinator: PostgresCoordinator,
+    store: PostgresStore,
     proxy: Option<Proxy>,
 }
 
@@ -57,9 +59,9 @@ impl CoordinatorFixture for Fixture {
             store = PostgresStore::connect(started.url()).max_connections(4);
             proxy = Some(started);
         }
-        let builder = PostgresCoordinator::through(store.prefix(prefix));
-        let coordinator = builder.replica_id(replica).settings(settings).build().unwrap();
-        Some(Arc::new(PostgresReplica { coordinator, proxy }))
+        let store = store.prefix(prefix).await.unwrap();
+        let builder = store.coordinator().replica_id(replica).settings(settings);
+        Some(Arc::new(PostgresReplica { coordinator: builder.build().unwrap(), store, proxy }))
     }
 }
 
@@ -67,6 +69,10 @@ impl CoordinatorFixture for Fixture {
 impl Replica for PostgresReplica {
     fn coordinator(&self) -> &dyn Coordinator {
         &self.coordinator
+    }
+
+    fn store(&self) -> Option<&dyn Store> {
+        Some(&self.store)
     }
 
     async fn crash(&self) {

@@ -3,6 +3,7 @@
 mod backend;
 mod builder;
 mod ear;
+mod journal;
 mod scripts;
 mod sessions;
 #[cfg(test)]

@@ -1,8 +1,8 @@
 //! The journal of what came in. All that a step touches is in one slot, so each is one script.
 
-mod admission;
+pub(crate) mod admission;
 mod dangers;
-mod ending;
+pub(crate) mod ending;
 mod letters;
 mod retention;
 mod waiting;
@@ -13,7 +13,7 @@ use async_trait::async_trait;
 use botmesh_core::ChatKey;
 use botmesh_core::id::{Fence, Position, ProviderId};
 use botmesh_core::store::{
-    Admission, Begun, Commit, Committed, DeadLetter, InboxStore, NewRecord, Postponement,
+    Admission, Begun, Commit, Committed, DeadLetter, InboxStore, NewRecord, Postponement, Realm,
     Retention, StoreError,
 };
 
@@ -145,6 +145,10 @@ impl InboxStore for RedisStore {
 
     async fn dangers(&self) -> Result<Vec<String>, StoreError> {
         self.find_dangers().await
+    }
+
+    fn realm(&self) -> Option<&Realm> {
+        Some(self.own_realm())
     }
 }
 

@@ -1,4 +1,5 @@
 use botmesh_core::ChatKey;
+use botmesh_core::coordination::CoordinationKey;
 use botmesh_core::id::ProviderId;
 use botmesh_core::store::{Collection, StoreError};
 
@@ -149,10 +150,15 @@ impl Keyspace {
     }
 
     /// The sessions of a bucket, a key's turn and its queue.
-    pub(crate) fn turn(&self, key: &str) -> [String; 3] {
-        let head = self.head(key);
+    pub(crate) fn turn(&self, key: &CoordinationKey) -> [String; 3] {
+        let head = self.bucket_head(self.turn_bucket(key));
         let [turn, queue] = ["t", "q"].map(|kind| format!("{head}:co:{kind}:{key}"));
         [format!("{head}:co:live"), turn, queue]
+    }
+
+    /// The bucket of a turn: of a chat the one that has its checkpoint and its inbox too.
+    pub(crate) fn turn_bucket(&self, key: &CoordinationKey) -> u16 {
+        self.bucket(key.as_str().strip_prefix("chat:").unwrap_or(key.as_str()))
     }
 
     /// The sessions of each bucket.
@@ -161,8 +167,8 @@ impl Keyspace {
     }
 
     /// What the channels begin with on which the holders of tickets for `key` are woken.
-    pub(crate) fn channels_of(&self, key: &str) -> String {
-        format!("{}:co:w:", self.head(key))
+    pub(crate) fn channels_of(&self, key: &CoordinationKey) -> String {
+        format!("{}:co:w:", self.bucket_head(self.turn_bucket(key)))
     }
 
     /// The channels on which one incarnation is woken, one for each bucket.
@@ -212,6 +218,7 @@ fn crc16(bytes: &[u8]) -> u16 {
 
 #[cfg(test)]
 mod tests {
+    use botmesh_core::LeaderName;
     use proptest::prelude::*;
 
     use super::*;
@@ -261,9 +268,10 @@ mod tests {
                         names.push((prefix, "users", key, space.document(Collection::Users, key)));
                         names.push((prefix, "c", key, space.checkpoint(key)[0].clone()));
                         names.push((prefix, "l", key, space.lock(key)));
-                        names.push((prefix, "t", key, space.turn(key)[1].clone()));
-                        names.push((prefix, "q", key, space.turn(key)[2].clone()));
                         let Ok(chat) = ChatKey::new(&provider(), key) else { continue };
+                        let turn = space.turn(&CoordinationKey::from(&chat));
+                        names.push((prefix, "t", key, turn[1].clone()));
+                        names.push((prefix, "q", key, turn[2].clone()));
                         let inbox = space.inbox(&chat);
                         names.push((prefix, "ir", key, inbox.records));
                         names.push((prefix, "ip", key, inbox.pending));
@@ -300,11 +308,20 @@ mod tests {
                     prop_assert_eq!(hash_tag(&name), hash_tag(&row));
                 }
             }
-            let [sessions, turn, queue] = space.turn(&key);
-            for name in [&sessions, &turn, &queue, &space.channels_of(&key)] {
-                prop_assert_eq!(hash_tag(name), &tag);
+            let chat = ChatKey::new(&provider(), &key).map(CoordinationKey::from);
+            let leader = LeaderName::new(key.as_str()).map(CoordinationKey::from);
+            for key in chat.into_iter().chain(leader) {
+                let bucket = space.turn_bucket(&key);
+                let tag = format!("shop:b{bucket:03}");
+                let [sessions, turn, queue] = space.turn(&key);
+                for name in [&sessions, &turn, &queue, &space.channels_of(&key)] {
+                    prop_assert_eq!(hash_tag(name), &tag);
+                }
+                prop_assert_eq!(&space.sessions()[usize::from(bucket)], &sessions);
+                if let Some(chat) = key.chat() {
+                    prop_assert_eq!(bucket, space.bucket(chat.as_str()));
+                }
             }
-            prop_assert_eq!(&space.sessions()[usize::from(space.bucket(&key))], &sessions);
         }
     }
 }

@@ -237,6 +237,18 @@ impl Link {
         self.evaluate_on(&open, script, keys, arguments).await
     }
 
+    /// As `evaluate`.
+    pub(crate) async fn evaluate_words(
+        &self,
+        script: &Script,
+        keys: &[String],
+        arguments: &Words,
+    ) -> Result<Value, Fault> {
+        let open = self.connection().await?;
+        let (keys, arguments) = (keys.iter().map(String::as_str), arguments.iter());
+        self.evaluate_on(&open, script, keys, arguments.map(str::as_bytes)).await
+    }
+
     /// As `evaluate`; the first argument is the run of the server that executes it.
     pub(crate) async fn evaluate_identified(
         &self,

@@ -5,7 +5,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use botmesh_core::store::{ConditionalCheckpointStore, InboxStore, LockStore, Store, StoreError};
+use botmesh_core::store::{
+    ConditionalCheckpointStore, InboxStore, LockStore, Realm, Store, StoreError,
+};
 use redis::{Cmd, Value};
 use tokio::time::Instant;
 
@@ -17,6 +19,7 @@ use crate::reply;
 use crate::script::{PREPARE, Script};
 use crate::server::ServerInfo;
 use crate::servers::Servers;
+use crate::words::Words;
 
 /// The version of the keys and rows that this code writes.
 const SCHEMA: u64 = 1;
@@ -38,6 +41,7 @@ struct Inner {
     link: Link,
     durable: AtomicBool,
     warnings: Mutex<Vec<String>>,
+    realm: Realm,
     /// Marks the requests of this store.
     mark: String,
     requests: AtomicU64,
@@ -85,6 +89,7 @@ impl RedisStore {
             link,
             durable: AtomicBool::new(false),
             warnings: Mutex::default(),
+            realm: Realm::new(),
             mark,
             requests: AtomicU64::new(0),
         };
@@ -105,6 +110,11 @@ impl RedisStore {
         &self.inner.servers
     }
 
+    /// What it shares with the coordinators that are made of it.
+    pub(crate) fn own_realm(&self) -> &Realm {
+        &self.inner.realm
+    }
+
     /// A mark that no other request has: by it a repeated request is recognised.
     pub(crate) fn request(&self) -> String {
         let number = self.inner.requests.fetch_add(1, Ordering::Relaxed);
@@ -122,6 +132,19 @@ impl RedisStore {
     ) -> Result<Value, StoreError> {
         let attempt = || self.inner.link.evaluate(script, keys, arguments);
         self.insist(operation, repeat, attempt).await
+    }
+
+    /// Runs a script that recognises what it has done before, and repeats it while the server is
+    /// away.
+    pub(crate) async fn call_words(
+        &self,
+        operation: &'static str,
+        script: &Script,
+        keys: &[String],
+        arguments: &Words,
+    ) -> Result<Value, StoreError> {
+        let attempt = || self.inner.link.evaluate_words(script, keys, arguments);
+        self.insist(operation, Repeat::Freely, attempt).await
     }
 
     /// Sends a command that only reads, and repeats it while the server is away.

@@ -27,6 +27,13 @@ impl Words {
         self.ends.push(self.text.len());
     }
 
+    /// Adds all words of another list.
+    pub(crate) fn extend(&mut self, words: &Self) {
+        let begin = self.text.len();
+        self.text.push_str(&words.text);
+        self.ends.extend(words.ends.iter().map(|end| begin + end));
+    }
+
     /// The words in their order.
     pub(crate) fn iter(&self) -> impl ExactSizeIterator<Item = &str> + Clone {
         let mut begin = 0;
@@ -54,8 +61,11 @@ mod tests {
                     _ => all.push_display(word),
                 }
             }
-            prop_assert_eq!(all.iter().collect::<Vec<_>>(), words);
+            prop_assert_eq!(&all.iter().collect::<Vec<_>>(), &words);
             prop_assert_eq!(all.iter().len(), all.ends.len());
+            let mut twice = all.clone();
+            twice.extend(&all);
+            prop_assert_eq!(twice.iter().collect::<Vec<_>>(), [&words[..], &words[..]].concat());
         }
     }
 }

@@ -11,6 +11,7 @@ use async_trait::async_trait;
 use botmesh_core::ReplicaId;
 use botmesh_core::conformance::coordinator::{CoordinatorFixture, Replica};
 use botmesh_core::coordination::{Coordinator, CoordinatorSettings};
+use botmesh_core::store::Store;
 use botmesh_redis_store::{RedisCoordinator, RedisStore, RedisStoreBuilder};
 use botmesh_test_support::proxy::Proxy;
 use botmesh_test_support::turnstile::{Pass, pass};
@@ -42,6 +43,7 @@ impl Fixture {
 #[derive(Debug)]
 struct RedisReplica {
     coordinator: RedisCoordinator,
+    store: RedisStore,
     proxy: Option<Proxy>,
 }
 
@@ -60,9 +62,9 @@ impl CoordinatorFixture for Fixture {
             store = RedisStore::connect(started.url());
             proxy = Some(started);
         }
-        let builder = RedisCoordinator::through(store.prefix(prefix));
-        let coordinator = builder.replica_id(replica).settings(settings).build().unwrap();
-        Some(Arc::new(RedisReplica { coordinator, proxy }))
+        let store = store.prefix(prefix).await.unwrap();
+        let builder = store.coordinator().replica_id(replica).settings(settings);
+        Some(Arc::new(RedisReplica { coordinator: builder.build().unwrap(), store, proxy }))
     }
 }
 
@@ -70,6 +72,10 @@ impl CoordinatorFixture for Fixture {
 impl Replica for RedisReplica {
     fn coordinator(&self) -> &dyn Coordinator {
         &self.coordinator
+    }
+
+    fn store(&self) -> Option<&dyn Store> {
+        Some(&self.store)
     }
 
     async fn crash(&self) {

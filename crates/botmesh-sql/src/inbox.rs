@@ -5,6 +5,7 @@ mod admit;
 mod begin;
 mod commit;
 mod forget;
+mod joined;
 mod record;
 mod schema;
 mod wait;
@@ -15,7 +16,7 @@ use async_trait::async_trait;
 use botmesh_core::id::{Position, ProviderId};
 use botmesh_core::store::{
     Admission, Begun, CheckpointChange, Commit, Committed, DeadLetter, InboxStore, NewRecord,
-    Postponement, Retention, StoreError,
+    Postponement, Realm, Retention, StoreError,
 };
 use botmesh_core::{ChatKey, Fence, Revision};
 
@@ -28,6 +29,7 @@ use crate::statement::Statement;
 use crate::store::SqlStore;
 use crate::value::{Row, Value};
 
+pub use joined::Joined;
 pub(crate) use schema::{MYSQL, POSTGRES, SQLITE};
 
 #[derive(Debug)]
@@ -86,6 +88,51 @@ impl<D: Driver> SqlStore<D> {
         Ok(self.write_row(operation, statement, values).await?.is_some())
     }
 
+    /// The values of an admission.
+    fn admission(&self, record: &NewRecord<'_>) -> Result<Vec<Value>, StoreError> {
+        let state = if record.body.is_some() { schema::PENDING } else { schema::CLAIMED };
+        Ok(vec![
+            record.chat.as_str().into(),
+            record.message.map_or("", |message| message.as_str()).into(),
+            match record.body {
+                Some(body) => self.text("message", body)?,
+                None => "".into(),
+            },
+            Value::micros(record.lease),
+            amount(record.most),
+            Value::Integer(state),
+            record.chat.provider().into(),
+        ])
+    }
+
+    /// The statement that ends a record so, and its values.
+    fn ending<'a>(
+        &self,
+        statements: &'a commit::Statements,
+        commit: &Commit<'_>,
+    ) -> Result<(&'a Statement, Vec<Value>), StoreError> {
+        let Commit { chat, position, fence, checkpoint } = *commit;
+        Ok(match checkpoint {
+            CheckpointChange::Nothing => {
+                let values = vec![chat.as_str().into(), place(position), self.fence(fence)?];
+                (&statements.end, values)
+            }
+            CheckpointChange::Set { write, expected } => {
+                let mut values = self.write_values(chat, write, fence)?;
+                values.extend(expected.map(Self::revision));
+                values.push(place(position));
+                let is_new = expected.is_none();
+                (if is_new { &statements.create } else { &statements.replace }, values)
+            }
+            CheckpointChange::Clear { expected } => {
+                let key = chat.as_str().into();
+                let values =
+                    vec![key, self.fence(fence)?, Self::revision(expected), place(position)];
+                (&statements.clear, values)
+            }
+        })
+    }
+
     async fn forget_some(
         &self,
         statement: &Statement,
@@ -103,26 +150,21 @@ impl<D: Driver> SqlStore<D> {
     }
 }
 
+/// What an end that was applied has told.
+fn committed(row: &mut Row, commit: &Commit<'_>) -> Result<Committed, DriverError> {
+    let is_set = matches!(commit.checkpoint, CheckpointChange::Set { .. });
+    let revision = row.number()?;
+    Ok(Committed::Applied(is_set.then(|| Revision::new(revision))))
+}
+
 #[async_trait]
 impl<D: Driver> InboxStore for SqlStore<D> {
     async fn admit(&self, record: NewRecord<'_>) -> Result<Admission, StoreError> {
         const OPERATION: &str = "admit message";
-        let state = if record.body.is_some() { schema::PENDING } else { schema::CLAIMED };
-        let values = vec![
-            record.chat.as_str().into(),
-            record.message.map_or("", |message| message.as_str()).into(),
-            match record.body {
-                Some(body) => self.text("message", body)?,
-                None => "".into(),
-            },
-            Value::micros(record.lease),
-            amount(record.most),
-            Value::Integer(state),
-            record.chat.provider().into(),
-        ];
+        let values = self.admission(&record)?;
         let row = self.write_row(OPERATION, &self.inbox.admit, values).await?;
-        let row = row.unwrap_or_else(|| Row::new(Vec::new()));
-        admit::admission(row).map_err(self.named(OPERATION))
+        let mut row = row.unwrap_or_else(|| Row::new(Vec::new()));
+        admit::admission(&mut row).map_err(self.named(OPERATION))
     }
 
     async fn begin(
@@ -146,33 +188,11 @@ impl<D: Driver> InboxStore for SqlStore<D> {
 
     async fn commit(&self, commit: Commit<'_>) -> Result<Committed, StoreError> {
         const OPERATION: &str = "commit record";
-        let Commit { chat, position, fence, checkpoint } = commit;
-        let statements = &self.inbox.commit;
-        let (statement, values) = match checkpoint {
-            CheckpointChange::Nothing => {
-                let values = vec![chat.as_str().into(), place(position), self.fence(fence)?];
-                (&statements.end, values)
-            }
-            CheckpointChange::Set { write, expected } => {
-                let mut values = self.write_values(chat, write, fence)?;
-                values.extend(expected.map(Self::revision));
-                values.push(place(position));
-                let is_new = expected.is_none();
-                (if is_new { &statements.create } else { &statements.replace }, values)
-            }
-            CheckpointChange::Clear { expected } => {
-                let key = chat.as_str().into();
-                let values =
-                    vec![key, self.fence(fence)?, Self::revision(expected), place(position)];
-                (&statements.clear, values)
-            }
-        };
+        let (statement, values) = self.ending(&self.inbox.commit, &commit)?;
         let Some(mut row) = self.write_row(OPERATION, statement, values).await? else {
             return Ok(Committed::Refused);
         };
-        let is_set = matches!(checkpoint, CheckpointChange::Set { .. });
-        let revision = is_set.then(|| row.number().map(Revision::new)).transpose();
-        Ok(Committed::Applied(revision.map_err(self.named(OPERATION))?))
+        committed(&mut row, &commit).map_err(self.named(OPERATION))
     }
 
     async fn note_sends(
@@ -284,6 +304,10 @@ impl<D: Driver> InboxStore for SqlStore<D> {
             forgotten += self.forget_some(statement, kept, limit - forgotten).await?;
         }
         Ok(forgotten)
+    }
+
+    fn realm(&self) -> Option<&Realm> {
+        Some(&self.realm)
     }
 
     async fn dangers(&self) -> Result<Vec<String>, StoreError> {

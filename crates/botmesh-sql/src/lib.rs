@@ -40,6 +40,8 @@ pub use driver::{Driver, Transaction};
 pub use error::{DriverError, Fault};
 #[cfg(feature = "lender")]
 pub use finish::Finish;
+#[cfg(feature = "durability")]
+pub use inbox::Joined;
 #[cfg(feature = "lender")]
 pub use lender::{Bounds, Lender, Lent, NotLent, Opener};
 pub use prefix::{PrefixError, TablePrefix};

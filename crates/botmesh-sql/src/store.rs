@@ -2,7 +2,7 @@ use std::sync::atomic::AtomicU64;
 
 use async_trait::async_trait;
 use botmesh_core::store::{
-    ConditionalCheckpointStore, InboxStore, LockStore, Store, StoreError, Swap,
+    ConditionalCheckpointStore, InboxStore, LockStore, Realm, Store, StoreError, Swap,
 };
 use botmesh_core::{Fence, Revision};
 
@@ -24,6 +24,7 @@ pub struct SqlStore<D> {
     pub(crate) locks: lock::Statements,
     #[cfg(feature = "durability")]
     pub(crate) inbox: inbox::Statements,
+    pub(crate) realm: Realm,
     pub(crate) sweeps: Vec<sweep::Statements>,
     pub(crate) writes: AtomicU64,
 }
@@ -38,6 +39,7 @@ impl<D: Driver> SqlStore<D> {
             locks: lock::Statements::new(&dialect, &prefix),
             #[cfg(feature = "durability")]
             inbox: inbox::Statements::new(&dialect, &prefix),
+            realm: Realm::new(),
             sweeps: sweep::Statements::of_all_tables(dialect, &prefix),
             writes: AtomicU64::new(0),
             driver,
@@ -48,6 +50,11 @@ impl<D: Driver> SqlStore<D> {
     /// What the names of the tables begin with.
     pub const fn prefix(&self) -> &TablePrefix {
         &self.prefix
+    }
+
+    /// What it shares with coordinators that take steps of its inbox along.
+    pub const fn realm(&self) -> &Realm {
+        &self.realm
     }
 
     /// The driver.

@@ -3,6 +3,7 @@
 
 pub mod death;
 pub mod giving_up;
+pub mod journaled;
 pub mod leading;
 mod macros;
 #[cfg(test)]
@@ -22,6 +23,7 @@ use crate::coordination::{
     AcquireTurn, ChatTurn, CoordinationError, Coordinator, CoordinatorSettings, SettingsError,
 };
 use crate::id::{ChatKey, LeaderName, ProviderId, ReplicaId};
+use crate::store::Store;
 
 /// Gives the suite its replicas.
 #[async_trait]
@@ -66,6 +68,11 @@ pub trait Replica: Debug + Send + Sync {
 
     /// Ends a freeze.
     async fn thaw(&self) {}
+
+    /// The store whose inbox's steps its coordinator takes along, if it does, in the same space.
+    fn store(&self) -> Option<&dyn Store> {
+        None
+    }
 
     /// Loses all wake-ups for it from now on, without its noticing.
     async fn lose_pushes(&self) -> bool {
@@ -128,12 +135,20 @@ impl<'a> Cluster<'a> {
         &self,
         names: [&str; N],
     ) -> Result<[Arc<dyn Replica>; N], CaseError> {
+        self.replicas_with(names, LEASE).await
+    }
+
+    pub(super) async fn replicas_with<const N: usize>(
+        &self,
+        names: [&str; N],
+        lease: Duration,
+    ) -> Result<[Arc<dyn Replica>; N], CaseError> {
         let mut replicas = Vec::with_capacity(N);
         for name in names {
-            replicas.push(self.replica(name).await?);
+            replicas.push(self.replica_with(name, settings(lease)?).await?);
         }
         // Newcomers bury nobody, and a backend that was just made grants nothing, for a lease.
-        self.fixture.pass(LEASE).await;
+        self.fixture.pass(lease).await;
         replicas.try_into().map_err(|_| CaseError::Violation("replicas are missing".into()))
     }
 }

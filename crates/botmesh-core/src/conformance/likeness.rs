@@ -1,11 +1,15 @@
 //! A case about the inbox that compares whole sequences of calls with the store in memory.
 
+use std::collections::HashMap;
 use std::time::Duration;
+
+use parking_lot::Mutex;
 
 use super::case::{GRAIN, ensure_eq};
 use super::inbox::message;
 use super::store::{Space, body, chat, inbox};
 use super::{CaseError, StoreFixture};
+use crate::coordination::{AcquireTurn, Begins, ChatTurn, Coordinator, JournaledTurns, TurnGuard};
 use crate::id::{ChatKey, Fence, MessageId, Position, ProviderId, Revision};
 use crate::store::{
     Admission, Begun, CheckpointChange, Commit, Committed, MemoryStore, NewRecord, Postponement,
@@ -23,12 +27,21 @@ pub async fn any_sequence_of_calls_is_answered_as_by_the_store_in_memory(
 ) -> Result<(), CaseError> {
     let store = Space::new(fixture).open().await?;
     inbox(&*store)?;
+    compare(&*store, None, async |time| fixture.pass(time).await).await
+}
+
+/// Compares a store with the one in memory; `held` takes messages in and ends them under turns.
+pub(super) async fn compare(
+    store: &dyn Store,
+    held: Option<&Held<'_>>,
+    pass: impl AsyncFn(Duration),
+) -> Result<(), CaseError> {
     for seed in 1..=SEQUENCES {
         let mut choice = Choice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
         // Other chats in each sequence, so that they need no space of their own.
         let chats = [chat(&format!("{seed} a"))?, chat(&format!("{seed} b"))?];
         let model = MemoryStore::new();
-        let (mut real, mut like) = (Side::new(&*store), Side::new(&model));
+        let (mut real, mut like) = (Side::new(store, held), Side::new(&model, None));
         let mut calls = Vec::new();
         for _ in 0..CALLS {
             let call = Call::choose(&mut choice);
@@ -36,10 +49,61 @@ pub async fn any_sequence_of_calls_is_answered_as_by_the_store_in_memory(
             let (found, wanted) = (real.make(call, &chats).await?, like.make(call, &chats).await?);
             ensure_eq!(found, wanted, "sequence {seed}: the last of {calls:?}");
             // What ends now has ended for coarse clocks, too.
-            fixture.pass(GRAIN + GRAIN).await;
+            pass(GRAIN + GRAIN).await;
         }
     }
     Ok(())
+}
+
+/// Who has the turns of the chats, so that what is taken in has to wait and is not begun.
+pub(super) struct Held<'a> {
+    coordinator: &'a dyn Coordinator,
+    turns: Mutex<HashMap<ChatKey, ChatTurn>>,
+}
+
+impl<'a> Held<'a> {
+    pub(super) fn new(coordinator: &'a dyn Coordinator) -> Self {
+        Self { coordinator, turns: Mutex::default() }
+    }
+
+    fn journaled(&self) -> Result<&'a dyn JournaledTurns, CaseError> {
+        self.coordinator.journaled().ok_or(CaseError::NotRun("turns do not take an inbox along"))
+    }
+
+    /// Sees to it that the turn of the chat is held.
+    async fn hold(&self, chat: &ChatKey) -> Result<TurnGuard, CaseError> {
+        let held = self.turns.lock().get(chat).map(ChatTurn::guard);
+        if let Some(held) = held {
+            return Ok(held);
+        }
+        let ticket = self.coordinator.reserve(chat).await?;
+        let turn = self.coordinator.acquire_turn(ticket, AcquireTurn::new()).await?;
+        let guard = turn.guard();
+        self.turns.lock().insert(chat.clone(), turn);
+        Ok(guard)
+    }
+
+    async fn admit(&self, new: NewRecord<'_>) -> Result<Admission, CaseError> {
+        self.hold(new.chat).await?;
+        let ingested = self.journaled()?.ingest(new).await;
+        let ingested = ingested.map_err(|error| CaseError::Violation(format!("{error:?}")))?;
+        ensure_eq!(ingested.begins, Begins::Later, "a message whose turn another has");
+        let is_new = matches!(ingested.admission, Admission::New { .. });
+        ensure_eq!(ingested.place.is_some(), is_new, "whether a place was reserved");
+        if let Some(Err(error)) = ingested.place {
+            return Err(error.into());
+        }
+        Ok(ingested.admission)
+    }
+
+    async fn commit(&self, commit: Commit<'_>) -> Result<Committed, CaseError> {
+        let guard = self.hold(commit.chat).await?;
+        let committed = self.journaled()?.commit(&guard, commit).await?;
+        if let Committed::Applied(_) = committed {
+            self.turns.lock().remove(commit.chat);
+        }
+        Ok(committed)
+    }
 }
 
 /// One of the calls, its choices as numbers.
@@ -95,13 +159,14 @@ impl Call {
 /// A store, with the positions and revisions that it gave.
 struct Side<'a> {
     store: &'a dyn Store,
+    held: Option<&'a Held<'a>>,
     positions: [Vec<Position>; 2],
     revisions: [Vec<Revision>; 2],
 }
 
 impl<'a> Side<'a> {
-    const fn new(store: &'a dyn Store) -> Self {
-        Self { store, positions: [const { Vec::new() }; 2], revisions: [const { Vec::new() }; 2] }
+    fn new(store: &'a dyn Store, held: Option<&'a Held<'a>>) -> Self {
+        Self { store, held, positions: Default::default(), revisions: Default::default() }
     }
 
     /// One of the latest positions.
@@ -124,7 +189,11 @@ impl<'a> Side<'a> {
                 let text = format!("body {}", self.positions[chat].len());
                 let body = (!is_claim).then_some(&*text);
                 let new = NewRecord { chat: &chats[chat], message: id, body, lease, most: 4 };
-                match inbox.admit(new).await? {
+                let admission = match self.held {
+                    Some(held) => held.admit(new).await?,
+                    None => inbox.admit(new).await?,
+                };
+                match admission {
                     Admission::New { position, is_behind } => {
                         let grows = self.positions[chat].last().is_none_or(|last| *last < position);
                         self.positions[chat].push(position);
@@ -220,7 +289,11 @@ impl<'a> Side<'a> {
         };
         let (position, fence) = (self.position(chat, which), Fence::new(fence));
         let commit = Commit { chat: key, position, fence, checkpoint };
-        match inbox(self.store)?.commit(commit).await? {
+        let committed = match self.held {
+            Some(held) => held.commit(commit).await?,
+            None => inbox(self.store)?.commit(commit).await?,
+        };
+        match committed {
             Committed::Applied(revision) => {
                 let is_new = revision.is_none_or(|new| !self.revisions[chat].contains(&new));
                 self.revisions[chat].extend(revision);

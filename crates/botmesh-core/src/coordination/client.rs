@@ -1,10 +1,12 @@
 //! What every coordinator does alike: it reserves, waits, renews, releases and repairs over any
 //! [`Backend`]. A coordinator for another backend supplies that trait and nothing else.
 
+mod asking;
 mod backend;
 mod forward;
 mod giving_up;
 mod goodbye;
+mod journal;
 mod keeper;
 mod shared;
 #[cfg(test)]
@@ -13,11 +15,12 @@ mod tickets;
 mod waiting;
 
 pub use backend::{Backend, BackendError, PushSink};
+pub use journal::{Arrival, Departure, JournalBackend};
 // For `coordinator_by_client!`.
 #[doc(hidden)]
 pub use {async_trait::async_trait as __async_trait, tokio::sync::broadcast as __broadcast};
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -26,7 +29,6 @@ use parking_lot::Mutex;
 use tokio::runtime::Handle;
 use tokio::sync::{Notify, broadcast, oneshot};
 use tokio::task::JoinHandle;
-use tokio::time::Instant;
 
 use self::backend::PushPath;
 use self::goodbye::say_goodbye;
@@ -37,7 +39,7 @@ use super::release::Claim;
 use super::transition::Reply;
 use super::{
     AcquireTurn, ChatTurn, CoordinationError, CoordinationKey, Coordinator, CoordinatorEvent,
-    CoordinatorSettings, Leadership, LeaseClock, LossReason, Releases, Ticket,
+    CoordinatorSettings, JournaledTurns, Leadership, LeaseClock, LossReason, Releases, Ticket,
 };
 use crate::id::{ChatKey, IncarnationId, LeaderName, ReplicaId};
 use crate::watched::Watched;
@@ -339,6 +341,10 @@ impl<B: Backend> Coordinator for CoordinatorClient<B> {
     fn subscribe(&self) -> broadcast::Receiver<CoordinatorEvent> {
         self.events.subscribe()
     }
+
+    fn journaled(&self) -> Option<&dyn JournaledTurns> {
+        self.backend.journal().map(|_| self as _)
+    }
 }
 
 fn elected<B: Backend>(
@@ -349,50 +355,4 @@ fn elected<B: Backend>(
 ) -> Leadership {
     shared.emit(CoordinatorEvent::Leader { name: name.clone(), fence: grant.fence });
     Leadership::from_claim(name.clone(), claim, grant)
-}
-
-impl<B: Backend> Shared<B> {
-    /// Reserves a place in the queue of `key`.
-    async fn enter(&self, key: &CoordinationKey) -> Result<(Arc<Live>, Claim), CoordinationError> {
-        let (live, claim, _) = self.ask(key, false).await?;
-        Ok((live, claim))
-    }
-
-    /// Asks for `key` under the session that lives, or the next one if that turns out to be gone.
-    async fn ask(
-        &self,
-        key: &CoordinationKey,
-        attempt: bool,
-    ) -> Result<(Arc<Live>, Claim, Reply), CoordinationError> {
-        let deadline = Instant::now() + self.settings.lease();
-        loop {
-            let live = self.session(deadline).await?;
-            let sequence = self.sequence.fetch_add(1, Ordering::Relaxed) + 1;
-            let session = Arc::clone(&live.lease);
-            self.tickets.open(sequence, key.clone(), Arc::clone(&session), self.clock.now());
-            // From here on a dropped future gives the ticket up.
-            let claim = Claim::new(key.clone(), session, sequence, self.releases.clone());
-            let reply = self.reserve(&live, key, sequence, attempt, deadline).await?;
-            match &reply {
-                Reply::Granted(grant) => {
-                    self.tickets.grant(&live.ticket(sequence), grant.clone());
-                }
-                Reply::Queued { remaining, .. } => self.tickets.queued(sequence, *remaining),
-                Reply::Full { waiting } => {
-                    self.tickets.answered(sequence);
-                    let waiting = *waiting;
-                    return Err(CoordinationError::Full { key: key.clone(), waiting });
-                }
-                Reply::NoSession => {
-                    if Instant::now() >= deadline {
-                        let reason = LossReason::Superseded;
-                        return Err(CoordinationError::LeaseLost { key: key.clone(), reason });
-                    }
-                    continue;
-                }
-                _ => self.tickets.answered(sequence),
-            }
-            return Ok((live, claim, reply));
-        }
-    }
 }

@@ -6,6 +6,7 @@ use tokio::sync::broadcast;
 
 use super::error::CoordinationError;
 use super::event::CoordinatorEvent;
+use super::journaled::JournaledTurns;
 use super::leadership::Leadership;
 use super::ticket::{AcquireTurn, Ticket};
 use super::turn::ChatTurn;
@@ -73,6 +74,11 @@ pub trait Coordinator: Debug + Send + Sync + 'static {
 
     /// The events from now on. A receiver that lags behind loses the oldest.
     fn subscribe(&self) -> broadcast::Receiver<CoordinatorEvent>;
+
+    /// Turns that take the steps of an inbox along, where the backend has one; none by default.
+    fn journaled(&self) -> Option<&dyn JournaledTurns> {
+        None
+    }
 }
 
 /// A shared coordinator is one as well: keep a clone to take part in elections of your own.
@@ -117,5 +123,9 @@ impl<C: Coordinator + ?Sized> Coordinator for Arc<C> {
 
     fn subscribe(&self) -> broadcast::Receiver<CoordinatorEvent> {
         (**self).subscribe()
+    }
+
+    fn journaled(&self) -> Option<&dyn JournaledTurns> {
+        (**self).journaled()
     }
 }

@@ -125,6 +125,11 @@ impl Claim {
         Some((releases, Release { key, session, sequence: self.sequence }))
     }
 
+    /// Whoever had the ticket has it no more, and the backend knows.
+    pub(super) fn forget(mut self) {
+        self.releases = None;
+    }
+
     pub(super) fn comes_from(&self, releases: &Releases) -> bool {
         self.releases.as_ref().is_some_and(|own| own.same_as(releases))
     }

@@ -1,9 +1,11 @@
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::error::{CoordinationError, LeaseLost, LossReason};
 use super::hold::{Grant, Hold, PreviousHolder};
 use super::release::Claim;
+use super::session::SessionLease;
 use super::ticket::Ticket;
 use crate::id::{ChatKey, Fence, IncarnationId};
 
@@ -28,12 +30,16 @@ pub struct TurnGuard {
 struct TurnState {
     key: ChatKey,
     hold: Hold,
+    /// The number of its ticket; none when it is local.
+    sequence: Option<u64>,
+    /// Set while its end is on the way to the backend together with its last effect.
+    is_closing: AtomicBool,
 }
 
 impl ChatTurn {
     /// A turn of this process alone, whose caller has made sure that the chat has no other.
     pub fn local(key: ChatKey, fence: Fence) -> Self {
-        let state = Arc::new(TurnState { key, hold: Hold::new(fence, None) });
+        let state = Arc::new(TurnState::new(key, Hold::new(fence, None), None));
         Self { state, previous: None, claim: None }
     }
 
@@ -41,7 +47,7 @@ impl ChatTurn {
     pub fn granted(ticket: Ticket, grant: Grant) -> Self {
         let (key, claim) = ticket.into_parts();
         let hold = Hold::new(grant.fence, Some(Arc::clone(&claim.session)));
-        let state = Arc::new(TurnState { key, hold });
+        let state = Arc::new(TurnState::new(key, hold, Some(claim.sequence)));
         Self { state, previous: grant.previous, claim: Some(claim) }
     }
 
@@ -124,6 +130,15 @@ impl ChatTurn {
     pub fn end(self, reason: LossReason) {
         self.state.hold.end(reason);
     }
+
+    /// Ends a turn that the backend has ended already, if it has.
+    pub(crate) fn end_if_closed(mut self) {
+        if self.state.is_closing.load(Ordering::Acquire)
+            && let Some(claim) = self.claim.take()
+        {
+            claim.forget();
+        }
+    }
 }
 
 impl Drop for ChatTurn {
@@ -133,8 +148,15 @@ impl Drop for ChatTurn {
 }
 
 impl TurnState {
+    const fn new(key: ChatKey, hold: Hold, sequence: Option<u64>) -> Self {
+        Self { key, hold, sequence, is_closing: AtomicBool::new(false) }
+    }
+
     fn check(&self) -> Result<(), LeaseLost> {
         match self.hold.loss() {
+            None if self.is_closing.load(Ordering::Acquire) => {
+                Err(self.lost_because(LossReason::Ended))
+            }
             None => Ok(()),
             Some(reason) => Err(self.lost_because(reason)),
         }
@@ -169,6 +191,27 @@ impl TurnGuard {
     /// [`LeaseLost`] when the turn has ended, for whatever reason.
     pub fn check(&self) -> Result<(), LeaseLost> {
         self.state.check()
+    }
+
+    /// Why the turn was lost, if it was. Not refused while its end is on the way.
+    pub(crate) fn loss(&self) -> Option<LossReason> {
+        self.state.hold.loss()
+    }
+
+    /// Refuses effects from now on, because the turn's end goes to the backend with the last of
+    /// them; until [`reopen`](Self::reopen).
+    pub(crate) fn close(&self) {
+        self.state.is_closing.store(true, Ordering::Release);
+    }
+
+    /// The turn did not end: effects are allowed again.
+    pub(crate) fn reopen(&self) {
+        self.state.is_closing.store(false, Ordering::Release);
+    }
+
+    /// The ticket that it was granted to; none when it is local.
+    pub(super) fn ticket(&self) -> Option<(&Arc<SessionLease>, u64)> {
+        Some((self.state.hold.session.as_ref()?, self.state.sequence?))
     }
 
     /// Ends the turn from within, as when a store refuses its fence.

@@ -82,8 +82,11 @@ impl Runtime {
             // The work is dropped where it stands before the chat can be somebody else's.
             lost = guard.lost() => Some(lost.reason),
         };
-        match guard.check().err().map(|loss| loss.reason).or(lost) {
-            None => self.conversations.touch(chat, guard.fence()),
+        match guard.loss().or(lost) {
+            None => {
+                self.conversations.touch(chat, guard.fence());
+                turn.end_if_closed();
+            }
             Some(reason) => {
                 // Whatever kept the turn is told why it has ended.
                 guard.end(reason);

@@ -115,17 +115,22 @@ impl Runtime {
         let chat = turn.key();
         let mut staged = record.staged();
         let (mut is_open, mut again) = (false, COMMIT_AGAIN);
-        while turn.check().is_ok() {
+        while turn.loss().is_none() {
             let fence = self.fences.to_write(turn.fence());
             let checkpoint = staged.change();
-            let position = record.position();
-            match inbox.commit(Commit { chat, position, fence, checkpoint }).await {
+            let commit = Commit { chat, position: record.position(), fence, checkpoint };
+            let with_turn = if is_open { None } else { self.commit_with_turn(turn, commit).await };
+            let committed = match with_turn {
+                Some(committed) => committed,
+                None => inbox.commit(commit).await.map_err(BotError::from),
+            };
+            match committed {
                 Ok(Committed::Applied(revision)) => {
                     if let Some(revision) = revision {
                         self.conversations.set_stored(chat, revision);
                     }
                     if staged.removes() {
-                        self.conversations.note_absent(chat);
+                        self.conversations.note_absent(chat, self.absent_under(turn));
                     }
                     return Ended::Done;
                 }
@@ -242,7 +247,7 @@ impl Runtime {
     /// where the store stands.
     fn forget_attempt(&self, turn: &Turn, record: &OpenRecord) {
         let chat = turn.key();
-        self.conversations.note_present(chat);
+        self.conversations.note_present(chat, self.absent_under(turn));
         if let Some(mut active) = self.conversations.take(chat) {
             if self.keeping_of(active.number).is_checkpointed() {
                 active.disarm(&self.timers);

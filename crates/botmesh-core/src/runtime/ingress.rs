@@ -1,11 +1,11 @@
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use async_trait::async_trait;
 use tokio::task::AbortHandle;
 
 use super::Runtime;
 use super::hashed::HashedChat;
-use super::lanes::{Queued, Refusal, Start};
+use super::lanes::{First, Refusal, Start};
 use super::place::{Place, Reserved};
 use super::records::LaneMemory;
 use crate::id::{ChatKey, ProviderId};
@@ -14,7 +14,8 @@ use crate::provider::{Accepted, DeliverError, Deliveries};
 
 /// Takes the messages of one provider.
 pub(super) struct Ingress {
-    pub(super) runtime: Arc<Runtime>,
+    /// A provider keeps this for as long as it likes, and the runtime keeps the provider.
+    pub(super) runtime: Weak<Runtime>,
     pub(super) provider: ProviderId,
 }
 
@@ -27,32 +28,39 @@ impl Deliveries for Ingress {
                 found: message.chat.provider().to_owned(),
             });
         }
-        if self.runtime.durable.is_some() {
-            return self.runtime.deliver_durably(message).await;
+        let Some(runtime) = self.runtime.upgrade() else { return Err(DeliverError::Stopping) };
+        if runtime.durable.is_some() {
+            return runtime.deliver_durably(message).await;
         }
         let mut message = Box::new(message);
         loop {
-            match self.runtime.lanes.admit(message, &self.runtime) {
+            match runtime.lanes.admit(message, &runtime) {
                 Ok(accepted) => return Ok(accepted),
                 Err(Refusal::Final(error)) => return Err(error),
                 Err(Refusal::NoRoom(refused)) => message = refused,
             }
-            self.runtime.lanes.room().await;
+            runtime.lanes.room().await;
         }
     }
 }
 
 impl Start for Arc<Runtime> {
     /// The task ends when the lane is empty.
-    fn lane(&self, chat: HashedChat, first: Queued) -> AbortHandle {
+    fn lane(&self, chat: HashedChat, first: First) -> AbortHandle {
         let runtime = Self::clone(self);
         tokio::spawn(async move {
-            let (mut queued, mut memory) = (first, LaneMemory::default());
+            let mut memory = LaneMemory::default();
+            let mut next = match first {
+                First::Queued(queued) => Some(queued),
+                First::Arrival(arrival) => Box::pin(runtime.arrive(*arrival)).await,
+            };
             loop {
-                runtime.process(chat.chat(), queued, &mut memory).await;
-                match runtime.lanes.next(&chat) {
-                    Some(next) => queued = next,
-                    None => return,
+                if let Some(queued) = next {
+                    runtime.process(chat.chat(), queued, &mut memory).await;
+                }
+                next = runtime.lanes.next(&chat);
+                if next.is_none() {
+                    return;
                 }
                 // A chat that always has work must not keep others from the processor.
                 tokio::task::coop::consume_budget().await;

@@ -6,6 +6,7 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio::task::AbortHandle;
 
+use super::arrival::Arrival;
 use super::hashed::{ChatHasher, HashedChat, HashedMap, SHARDS};
 use super::place::{Place, Reserved};
 use super::recent::Recent;
@@ -51,6 +52,13 @@ impl LaneLimits {
 pub(crate) struct Queued {
     pub(crate) work: Work,
     pub(crate) place: Option<Place>,
+}
+
+/// What a lane begins with.
+pub(crate) enum First {
+    Queued(Queued),
+    /// A message that is admitted here, and becomes work when it was.
+    Arrival(Box<Arrival>),
 }
 
 /// What a lane's task does next.
@@ -160,6 +168,26 @@ impl Lanes {
             return Err(Refusal::Final(DeliverError::ChatFull { waiting }));
         }
         if self.take_room() { Ok(Entrance::Open) } else { Err(Refusal::NoRoom(())) }
+    }
+
+    /// Begins the lane of a chat with a message that is admitted there, in the room that
+    /// [`enter`](Self::enter) gave. Gives it back when the chat has a lane.
+    pub(crate) fn open(
+        &self,
+        arrival: Box<Arrival>,
+        start: &impl Start,
+    ) -> Result<(), Box<Arrival>> {
+        let chat = self.hasher.chat(&arrival.message.chat);
+        let mut shard = self.shard(&chat).lock();
+        match shard.lanes.entry(chat) {
+            Entry::Vacant(vacant) if !self.aborted.load(Ordering::Acquire) => {
+                let last_place = Some(arrival.reserved());
+                let task = start.lane(vacant.key().clone(), First::Arrival(arrival));
+                vacant.insert(Lane { queue: VecDeque::new(), last_place, task });
+                Ok(())
+            }
+            _ => Err(arrival),
+        }
     }
 
     /// Puts work behind what its chat has, in the room that [`enter`](Self::enter) gave.
@@ -324,7 +352,7 @@ fn push(lane: Entry<'_, HashedChat, Lane>, work: Work, start: &impl Start) {
         }
         Entry::Vacant(vacant) => {
             let (place, last_place) = start.reserve(vacant.key().chat(), None).unzip();
-            let task = start.lane(vacant.key().clone(), Queued { work, place });
+            let task = start.lane(vacant.key().clone(), First::Queued(Queued { work, place }));
             vacant.insert(Lane { queue: VecDeque::new(), last_place, task });
         }
     }
@@ -333,7 +361,7 @@ fn push(lane: Entry<'_, HashedChat, Lane>, work: Work, start: &impl Start) {
 /// What begins when work arrives.
 pub(crate) trait Start {
     /// The task of a new lane.
-    fn lane(&self, chat: HashedChat, first: Queued) -> AbortHandle;
+    fn lane(&self, chat: HashedChat, first: First) -> AbortHandle;
 
     /// The reservation of a place across replicas behind the last one of the chat; none when the
     /// process is alone.

@@ -6,7 +6,7 @@ use super::attempts::{Attempt, Ended, UnderWay};
 use super::event::Activity;
 use super::outbox::Outbox;
 use super::turn::Turn;
-use crate::coordination::{LossReason, TurnGuard};
+use crate::coordination::{Begins, LossReason, TurnGuard};
 use crate::error::BotError;
 use crate::id::{ChatKey, Position};
 use crate::message::Message;
@@ -18,6 +18,7 @@ pub(crate) struct Own {
     pub(super) message: Box<Message>,
     /// Whether the chat had earlier pending records.
     pub(super) is_behind: bool,
+    pub(super) begins: Begins,
 }
 
 /// What the task of a lane remembers from one piece of work to the next.
@@ -61,6 +62,10 @@ impl Runtime {
                 return;
             }
             direct = own.take().map(|own| Attempt::first(own.position, own.message));
+        }
+        // Begun with its admission, under the turn that was granted by the same step.
+        if let Some(own) = own.take_if(|own| own.begins == Begins::Under(guard.fence())) {
+            direct = Some(Attempt::first(own.position, own.message));
         }
         let mut tries = 0;
         loop {

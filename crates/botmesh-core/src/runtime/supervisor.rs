@@ -100,7 +100,7 @@ impl Supervisor {
         self.background.spawn(report(Arc::clone(&runtime), provider.id().clone(), watched));
         let connection = Connection {
             inbound: Inbound::new(Arc::new(Ingress {
-                runtime: Arc::clone(&runtime),
+                runtime: Arc::downgrade(&runtime),
                 provider: provider.id().clone(),
             })),
             events: self.runtime.events.clone(),

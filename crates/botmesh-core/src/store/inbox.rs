@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
-use super::{CheckpointWrite, StoreError};
+use super::{CheckpointWrite, Realm, StoreError};
 use crate::id::{ChatKey, Fence, MessageId, Position, ProviderId, Revision};
 
 /// A message to be admitted.
@@ -282,5 +282,11 @@ pub trait InboxStore: Send + Sync {
     /// [`StoreError`].
     async fn dangers(&self) -> Result<Vec<String>, StoreError> {
         Ok(Vec::new())
+    }
+
+    /// The realm that it shares with the coordinators which make its steps together with theirs
+    /// ([`JournaledTurns`](crate::coordination::JournaledTurns)); none when there are no such.
+    fn realm(&self) -> Option<&Realm> {
+        None
     }
 }

@@ -22,7 +22,7 @@ use self::locks::Locks;
 use self::sharded::Sharded;
 use super::{
     Adopted, CheckpointStore, CheckpointWrite, Collection, ConditionalCheckpointStore, Document,
-    DocumentStore, FencedLock, InboxStore, LockStore, LockToken, Store, StoreError,
+    DocumentStore, FencedLock, InboxStore, LockStore, LockToken, Realm, Store, StoreError,
     StoredCheckpoint, Swap,
 };
 use crate::id::{ChatKey, Fence, Revision};
@@ -59,6 +59,7 @@ struct Data {
     checkpoints: Sharded<Checkpoints>,
     locks: Sharded<Locks>,
     inbox: Sharded<Inbox>,
+    realm: Realm,
 }
 
 /// A moment of the store's clock, in microseconds.
@@ -82,6 +83,7 @@ impl MemoryStore {
             checkpoints: Sharded::default(),
             locks: Sharded::default(),
             inbox: Sharded::default(),
+            realm: Realm::new(),
         };
         Self { data: Arc::new(data), shared: false }
     }

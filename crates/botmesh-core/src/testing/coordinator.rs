@@ -1,12 +1,18 @@
+use std::sync::Arc;
+
 use async_trait::async_trait;
 use parking_lot::Mutex;
 
 use super::faults::CoordinationFaults;
 use super::hub::MemoryCoordinationHub;
-use crate::coordination::client::{Backend, BackendError, CoordinatorClient, PushSink};
+use super::journal::MemoryJournal;
+use crate::coordination::client::{
+    Backend, BackendError, CoordinatorClient, JournalBackend, PushSink,
+};
 use crate::coordination::transition::{Limits, Operation, Reply};
 use crate::coordination::{CoordinatorSettings, LeaseClock};
 use crate::id::{IncarnationId, ReplicaId};
+use crate::store::Store;
 
 /// A coordinator over a [`MemoryCoordinationHub`], with the same client as every other one.
 ///
@@ -40,6 +46,7 @@ pub struct MemoryCoordinatorBuilder {
     replica: Option<ReplicaId>,
     settings: CoordinatorSettings,
     pushes: bool,
+    store: Option<Arc<dyn Store>>,
 }
 
 /// What carries operations to a [`MemoryCoordinationHub`].
@@ -50,13 +57,20 @@ pub struct MemoryBackend {
     faults: CoordinationFaults,
     pushes: bool,
     listening: Mutex<Option<IncarnationId>>,
+    journal: Option<MemoryJournal>,
 }
 
 impl MemoryCoordinator {
     /// Begins a coordinator of `hub` with a random replica id.
     pub fn builder(hub: &MemoryCoordinationHub) -> MemoryCoordinatorBuilder {
         let settings = CoordinatorSettings::default();
-        MemoryCoordinatorBuilder { hub: hub.clone(), replica: None, settings, pushes: true }
+        MemoryCoordinatorBuilder {
+            hub: hub.clone(),
+            replica: None,
+            settings,
+            pushes: true,
+            store: None,
+        }
     }
 
     /// Dies at once: nothing is released, nothing that it granted allows an effect any more, and
@@ -98,15 +112,26 @@ impl MemoryCoordinatorBuilder {
         self
     }
 
+    /// Takes the steps of this store's inbox along, as if both were one backend.
+    pub fn journaling(mut self, store: impl Store) -> Self {
+        self.store = Some(Arc::new(store));
+        self
+    }
+
     /// Builds the coordinator.
     #[must_use]
     pub fn build(self) -> MemoryCoordinator {
+        let (limits, faults) = (Limits::from(&self.settings), CoordinationFaults::default());
+        let journal = self.store.and_then(|store| {
+            MemoryJournal::new(store, self.hub.clone(), limits.clone(), faults.clone())
+        });
         let backend = MemoryBackend {
             hub: self.hub,
-            limits: Limits::from(&self.settings),
-            faults: CoordinationFaults::default(),
+            limits,
+            faults,
             pushes: self.pushes,
             listening: Mutex::new(None),
+            journal,
         };
         let mut client = CoordinatorClient::builder(backend)
             .settings(self.settings)
@@ -124,12 +149,8 @@ impl MemoryBackend {
     #[must_use]
     pub fn new(hub: &MemoryCoordinationHub, limits: Limits) -> Self {
         let (faults, listening) = (CoordinationFaults::default(), Mutex::new(None));
-        Self { hub: hub.clone(), limits, faults, pushes: true, listening }
+        Self { hub: hub.clone(), limits, faults, pushes: true, listening, journal: None }
     }
-}
-
-fn lost(what: &str) -> BackendError {
-    BackendError::Unknown(format!("the {what} was lost").into())
 }
 
 #[async_trait]
@@ -139,23 +160,11 @@ impl Backend for MemoryBackend {
     }
 
     async fn send(&self, operation: &Operation) -> Result<Reply, BackendError> {
-        let plan = self.faults.take();
-        if !plan.delay.is_zero() {
-            tokio::time::sleep(plan.delay).await;
-        }
-        self.faults.pass().await;
-        if plan.lose_requests > 0 {
-            return Err(lost("request"));
-        }
-        if plan.refuse > 0 {
-            return Err(BackendError::Refused("the hub was told to refuse".into()));
-        }
-        let outcome = self.hub.execute(operation, &self.limits);
-        if plan.lose_replies > 0 {
-            return Err(lost("answer"));
-        }
-        self.faults.pass().await;
-        Ok(outcome.reply)
+        self.faults.carry(async { Ok(self.hub.execute(operation, &self.limits).reply) }).await
+    }
+
+    fn journal(&self) -> Option<&dyn JournalBackend> {
+        self.journal.as_ref().map(|journal| journal as _)
     }
 
     async fn listen(

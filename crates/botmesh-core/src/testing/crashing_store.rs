@@ -8,7 +8,7 @@ use crate::id::{ChatKey, Fence, Position, ProviderId, Revision};
 use crate::store::{
     Admission, Adopted, Begun, CheckpointStore, CheckpointWrite, Collection, Commit, Committed,
     ConditionalCheckpointStore, DeadLetter, Document, DocumentStore, InboxStore, LockStore,
-    NewRecord, Postponement, Retention, Store, StoreError, StoredCheckpoint, Swap,
+    NewRecord, Postponement, Realm, Retention, Store, StoreError, StoredCheckpoint, Swap,
 };
 
 /// A store whose process dies at one of its [`CrashPoints`], and whose calls fail as those say.
@@ -16,13 +16,14 @@ use crate::store::{
 pub struct CrashingStore {
     inner: Arc<dyn Store>,
     points: CrashPoints,
+    realm: Realm,
 }
 
 impl CrashingStore {
     /// The same data as `inner`, for a process that dies as `points` say.
     #[must_use]
     pub fn new(inner: Arc<dyn Store>, points: CrashPoints) -> Self {
-        Self { inner, points }
+        Self { inner, points, realm: Realm::new() }
     }
 
     async fn call<T>(
@@ -261,5 +262,10 @@ impl InboxStore for CrashingStore {
     async fn dangers(&self) -> Result<Vec<String>, StoreError> {
         self.points.live().await;
         self.journal()?.dangers().await
+    }
+    /// Its own: a coordinator that took the steps of the store inside along would get around the
+    /// crash points.
+    fn realm(&self) -> Option<&Realm> {
+        Some(&self.realm)
     }
 }

@@ -224,7 +224,8 @@ impl World {
         let mut bot = (self.define)(Bot::new(connection).store(self.store.clone()));
         let mut coordinator = None;
         if let Some(hub) = &self.hub {
-            let made = Arc::new(MemoryCoordinator::builder(hub).build());
+            let store = self.store.clone();
+            let made = Arc::new(MemoryCoordinator::builder(hub).journaling(store).build());
             bot = bot.coordination((self.coordinate)(Coordination::new(Arc::clone(&made))));
             coordinator = Some(made);
         }

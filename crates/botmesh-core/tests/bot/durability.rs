@@ -3,6 +3,7 @@
 mod deduplication;
 mod exploring;
 mod failing;
+mod joined;
 mod recovering;
 mod sends;
 

@@ -3,9 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use botmesh_core::MemoryStore;
+use botmesh_core::bot::{Coordination, Durability};
 use botmesh_core::prelude::*;
 use botmesh_core::provider::{ConnectionState, ProviderError};
-use botmesh_core::testing::{TestProvider, World};
+use botmesh_core::testing::{MemoryCoordinationHub, MemoryCoordinator, TestProvider, World};
 use tokio::sync::Notify;
 
 /// A9: what was accepted before a stop is handled, what comes after is refused.
@@ -116,4 +118,36 @@ async fn an_idle_bot_sets_no_timers() {
     let metrics = tokio::runtime::Handle::current().metrics();
     // The provider's session and the task that reports its connection.
     assert_eq!(metrics.num_alive_tasks(), 2);
+}
+
+/// A9: once a bot has stopped nothing keeps its store open, whatever its providers keep.
+#[tokio::test(start_paused = true)]
+async fn a_bot_that_has_stopped_lets_go_of_its_store() {
+    let alive = Arc::new(());
+    let gone = Arc::downgrade(&alive);
+    let hub = MemoryCoordinationHub::new();
+    let platform = TestProvider::new();
+    let coordinator = MemoryCoordinator::builder(&hub).build();
+    // A hook lives as long as the runtime, and so does what it holds.
+    let running = Bot::new(platform.clone())
+        .durability(Durability::inbox_and_outbox())
+        .coordination(Coordination::new(coordinator))
+        .store(MemoryStore::new().as_shared())
+        .before(move |message| {
+            let _alive = Arc::clone(&alive);
+            async move { Ok(Some(message)) }
+        })
+        .fallback(|ctx| async move { ctx.reply("hello").await })
+        .start()
+        .await
+        .unwrap();
+    running.ready().await;
+    let chat = platform.chat("ana");
+    platform.says(&chat, "hi").await.unwrap();
+    running.idle().await;
+    assert_eq!(running.stop().await, 0);
+    for _ in 0..100 {
+        tokio::task::yield_now().await;
+    }
+    assert!(gone.upgrade().is_none(), "the runtime is kept by the provider {platform:?}");
 }

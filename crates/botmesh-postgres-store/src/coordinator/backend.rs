@@ -14,6 +14,7 @@ use super::batch;
 use super::calls::Calls;
 use super::dispatcher::Dispatcher;
 use super::ear::{Ear, Hearing};
+use super::home::Home;
 use crate::connections::Connections;
 use crate::driver::{NAME, PostgresDriver};
 use crate::failure::Failure;
@@ -41,9 +42,10 @@ pub(super) struct PostgresBackend {
     ear: Ear,
     /// The incarnation that listens, and where.
     channel: Mutex<Option<(IncarnationId, String)>>,
-    /// Where the turns' connections live.
-    runtime: Mutex<Option<Handle>>,
+    home: Home,
     swept: Mutex<Option<Instant>>,
+    #[cfg(feature = "durability")]
+    journal: Option<super::journal::Journal>,
 }
 
 /// Connection options, whose own debug output shows the password.
@@ -70,14 +72,24 @@ impl PostgresBackend {
             heartbeats: Mutex::default(),
             ear: Ear::default(),
             channel: Mutex::default(),
-            runtime: Mutex::default(),
+            home: Home::default(),
             swept: Mutex::default(),
+            #[cfg(feature = "durability")]
+            journal: None,
         }
+    }
+
+    /// Takes the steps of this store's inbox along.
+    #[cfg(feature = "durability")]
+    pub(super) fn journaling(mut self, store: Arc<botmesh_sql::SqlStore<PostgresDriver>>) -> Self {
+        let (calls, home) = (Arc::clone(&self.calls), self.home.clone());
+        self.journal = Some(super::journal::Journal::new(store, calls, home));
+        self
     }
 
     /// Makes the traffic of turns live on the caller's runtime.
     pub(super) fn settle_here(&self) {
-        *self.runtime.lock() = Some(Handle::current());
+        self.home.settle_here();
     }
 
     /// Closes the connections that are only this coordinator's, as when the process is killed.
@@ -102,11 +114,6 @@ impl PostgresBackend {
         let (calls, operation) = (Arc::clone(&self.calls), operation.clone());
         let executing = home.spawn(async move { calls.one(&driver, &operation, &channel).await });
         executing.await.unwrap_or_else(|ended| Err(BackendError::Unknown(Box::new(ended))))
-    }
-
-    /// The runtime on which the turns' connections live.
-    fn home(&self) -> Handle {
-        self.runtime.lock().clone().unwrap_or_else(Handle::current)
     }
 
     /// Where the wake-ups of an incarnation that is registered go; nowhere if nobody listens.
@@ -154,7 +161,7 @@ impl PostgresBackend {
 
     /// Now and then removes the keys that nobody remembers, beside everything else.
     fn sweep_now_and_then(&self) {
-        let Some(runtime) = self.runtime.lock().clone() else { return };
+        let Some(runtime) = self.home.settled() else { return };
         let now = Instant::now();
         {
             let mut swept = self.swept.lock();
@@ -187,8 +194,8 @@ impl Backend for PostgresBackend {
 
     async fn send(&self, operation: &Operation) -> Result<Reply, BackendError> {
         match batch::is_common(operation) {
-            true => self.dispatcher.send(operation, &self.home()).await,
-            false => self.execute(operation, self.calls.driver().clone(), self.home()).await,
+            true => self.dispatcher.send(operation, &self.home.handle()).await,
+            false => self.execute(operation, self.calls.driver().clone(), self.home.handle()).await,
         }
     }
 
@@ -239,6 +246,11 @@ impl Backend for PostgresBackend {
             probe: self.calls.response().max(Duration::from_secs(1)),
         };
         self.ear.listen(hearing).await.map_err(|failure| self.calls.explain(failure))
+    }
+
+    #[cfg(feature = "durability")]
+    fn journal(&self) -> Option<&dyn botmesh_core::coordination::client::JournalBackend> {
+        self.journal.as_ref().map(|journal| journal as _)
     }
 
     async fn close(&self) {

@@ -1,4 +1,6 @@
 use std::fmt;
+#[cfg(feature = "durability")]
+use std::sync::Arc;
 use std::time::Duration;
 
 use botmesh_core::coordination::CoordinatorSettings;
@@ -90,6 +92,8 @@ impl PostgresCoordinatorBuilder {
         let response = response.min((self.settings.lease() / 4).max(LEAST_RESPONSE));
         let limits = Limits::from(&self.settings);
         let backend = PostgresBackend::new(driver, direct, limits, response);
+        #[cfg(feature = "durability")]
+        let backend = backend.journaling(Arc::clone(&store.sql));
         let mut client =
             CoordinatorClient::builder(backend).settings(self.settings).isolated_heartbeat(true);
         if let Some(replica) = self.replica {

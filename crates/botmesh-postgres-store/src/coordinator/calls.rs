@@ -68,6 +68,27 @@ impl Calls {
         Ok(reply)
     }
 
+    /// The values with which a function executes an operation.
+    #[cfg(feature = "durability")]
+    pub(super) fn values(&self, operation: &Operation) -> Result<Vec<Value>, BackendError> {
+        let unknown = || BackendError::Unfit(format!("{} is not known", operation.name()));
+        let call = encode(operation, &self.limits, "", &self.statements);
+        call.map(|(_, values)| values).ok_or_else(unknown)
+    }
+
+    /// Runs a statement of which at most one row is the answer.
+    #[cfg(feature = "durability")]
+    pub(super) async fn row(
+        &self,
+        statement: &Statement,
+        values: Vec<Value>,
+    ) -> Result<Option<Row>, BackendError> {
+        let rows = self.driver.attempt_within(self.response, statement, &values.into()).await;
+        let rows = rows.map_err(|failure| self.explain(failure))?;
+        self.has_worked.store(true, Ordering::Relaxed);
+        Ok(rows.into_iter().next())
+    }
+
     /// Executes the operations of a batch in one statement. Those that have no answer were not
     /// executed: their key was not as it usually is.
     pub(super) async fn together<T: Sync>(

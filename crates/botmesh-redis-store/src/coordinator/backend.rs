@@ -3,24 +3,30 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_trait::async_trait;
 use botmesh_core::coordination::CoordinationKey;
-use botmesh_core::coordination::client::{Backend, BackendError, PushSink};
+use botmesh_core::coordination::client::{Backend, BackendError, JournalBackend, PushSink};
 use botmesh_core::coordination::transition::{Limits, Operation, Reply, TicketId};
 use botmesh_core::id::IncarnationId;
+use redis::Value;
 use tokio::runtime::Handle;
 
 use super::ear::Ear;
 use super::scripts::SCRIPTS;
 use super::sessions::Sessions;
 use super::wire::{Call, decode, encode};
+use crate::RedisStore;
 use crate::error::{Fault, NAME};
 use crate::keys::{Keyspace, Layout};
 use crate::link::{Kind, Link};
+use crate::script::Script;
 use crate::servers::Servers;
+use crate::words::Words;
 
 /// Carries the operations of a coordinator to the scripts.
 #[derive(Debug)]
 pub(super) struct RedisBackend {
     pub(super) space: Keyspace,
+    /// The store on the same servers.
+    pub(super) store: RedisStore,
     limits: Limits,
     /// Tickets poll otherwise.
     can_push: bool,
@@ -35,11 +41,12 @@ pub(super) struct RedisBackend {
 }
 
 impl RedisBackend {
-    pub(super) fn new(servers: &Servers, space: Keyspace, limits: Limits) -> Self {
+    pub(super) fn new(servers: &Servers, store: RedisStore, limits: Limits) -> Self {
         let can_push = servers.can_push();
         let kind = if can_push { Kind::Listening } else { Kind::Identified };
         Self {
-            space,
+            space: store.space().clone(),
+            store,
             limits,
             can_push,
             link: Arc::new(Link::new(servers.clone(), kind)),
@@ -63,23 +70,50 @@ impl RedisBackend {
     }
 
     async fn execute(&self, operation: &Operation, link: &Link) -> Result<Reply, BackendError> {
-        let Some(call) = encode(operation, &self.space, &self.limits, &SCRIPTS) else {
-            return Err(BackendError::Unfit(format!("{} is not known", operation.name())));
-        };
+        let call = self.known(operation)?;
         let reply = match (&call.keys, self.space.layout()) {
-            (Some(keys), Layout::Single) => self.call(link, &call, keys).await,
-            (None, Layout::Single) => self.call(link, &call, &self.space.sessions()).await,
-            (Some(keys), Layout::Cluster) => {
-                if let Some((key, ticket)) = asks(operation) {
-                    let bucket = usize::from(self.space.bucket(key.as_str()));
-                    Box::pin(self.enter(&ticket.incarnation, bucket, link)).await?;
-                }
+            (Some(keys), _) => {
+                self.enter_for(operation, link).await?;
                 self.call(link, &call, keys).await
             }
+            (None, Layout::Single) => self.call(link, &call, &self.space.sessions()).await,
             (None, Layout::Cluster) => Box::pin(self.everywhere(operation, link, &call)).await,
         }?;
         self.has_worked.store(true, Ordering::Relaxed);
         Ok(reply)
+    }
+
+    /// Executes an operation about a turn by a script that needs further keys and arguments.
+    pub(super) async fn execute_with<const N: usize>(
+        &self,
+        operation: &Operation,
+        script: &Script,
+        (keys, arguments): ([String; N], Words),
+    ) -> Result<Value, BackendError> {
+        let mut call = self.known(operation)?;
+        let keys: Vec<String> = call.keys.take().into_iter().flatten().chain(keys).collect();
+        call.arguments.extend(&arguments);
+        self.enter_for(operation, &self.link).await?;
+        let answer = self.link.evaluate_identified(script, &keys, &call.arguments).await;
+        let answer = answer.map_err(|fault| self.explain(fault))?;
+        self.has_worked.store(true, Ordering::Relaxed);
+        Ok(answer)
+    }
+
+    fn known(&self, operation: &Operation) -> Result<Call, BackendError> {
+        let unknown = || BackendError::Unfit(format!("{} is not known", operation.name()));
+        self.encode(operation).ok_or_else(unknown)
+    }
+
+    /// Makes sure that whoever asks for a turn has a session in its bucket.
+    async fn enter_for(&self, operation: &Operation, link: &Link) -> Result<(), BackendError> {
+        if self.space.layout() == Layout::Cluster
+            && let Some((key, ticket)) = asks(operation)
+        {
+            let bucket = usize::from(self.space.turn_bucket(key));
+            Box::pin(self.enter(&ticket.incarnation, bucket, link)).await?;
+        }
+        Ok(())
     }
 
     /// Executes one call.
@@ -142,6 +176,10 @@ impl Backend for RedisBackend {
         let link = Arc::clone(&self.link);
         let begun = self.ear.listen(&runtime, link, channels, incarnation.clone(), pushes);
         begun.await.map_err(|fault| self.explain(fault))
+    }
+
+    fn journal(&self) -> Option<&dyn JournalBackend> {
+        Some(self)
     }
 
     async fn close(&self) {

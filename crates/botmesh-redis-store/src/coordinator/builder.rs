@@ -76,7 +76,7 @@ impl RedisCoordinatorBuilder {
         // A connection that stands still must be replaced before the lease ends.
         servers.response = servers.response.min((self.settings.lease() / 4).max(LEAST_RESPONSE));
         let limits = Limits::from(&self.settings);
-        let backend = RedisBackend::new(&servers, store.space().clone(), limits);
+        let backend = RedisBackend::new(&servers, store.clone(), limits);
         let mut client =
             CoordinatorClient::builder(backend).settings(self.settings).isolated_heartbeat(true);
         if let Some(replica) = self.replica {

@@ -22,6 +22,7 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use super::backend::RedisBackend;
 use super::scripts::SCRIPTS_WITH_A_TOLD_CLOCK;
 use super::wire::{decode, encode, read_wakeup};
+use crate::RedisStore;
 use crate::keys::{Keyspace, Layout};
 use crate::link::{Kind, Link};
 use crate::servers::{Connection, Servers};
@@ -41,7 +42,7 @@ impl ToldRedis {
         let space = Keyspace::new(&prefix, layout).unwrap();
         let key =
             |number: u32| CoordinationKey::from(LeaderName::new(format!("k|{number}")).unwrap());
-        let bucket = |key: &CoordinationKey| space.bucket(key.as_str());
+        let bucket = |key: &CoordinationKey| space.turn_bucket(key);
         let second = (1..).map(key).find(|other| bucket(other) == bucket(&key(0))).unwrap();
         let open = link.connection().await.unwrap();
         let mut wakes = open.take_messages();
@@ -97,7 +98,7 @@ impl ToldBackend for ToldRedis {
             encode(operation, &self.space, &told::limits(), &SCRIPTS_WITH_A_TOLD_CLOCK).unwrap();
         let keys = match &call.keys {
             Some(keys) => keys.to_vec(),
-            None => self.space.turn(self.keys[0].as_str())[..1].to_vec(),
+            None => self.space.turn(&self.keys[0])[..1].to_vec(),
         };
         let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
         let (run, now) = (format!("{:x}", moment.run), moment.now.as_micros().to_string());
@@ -109,7 +110,7 @@ impl ToldBackend for ToldRedis {
     }
 
     async fn sessions(&mut self) -> Result<Vec<StoredSession>, CaseError> {
-        let [live, ..] = self.space.turn(self.keys[0].as_str());
+        let [live, ..] = self.space.turn(&self.keys[0]);
         let read = self.link.run(redis::cmd("HGETALL").arg(live)).await.unwrap();
         let mut rows = BTreeMap::<String, String>::from_redis_value(read).unwrap();
         rows.retain(|name, _| !name.starts_with('#') || name.len() > 2);
@@ -131,7 +132,7 @@ impl ToldBackend for ToldRedis {
         key: &CoordinationKey,
         _: Moment,
     ) -> Result<Option<StoredTurn>, CaseError> {
-        let [_, turn, queue] = self.space.turn(key.as_str());
+        let [_, turn, queue] = self.space.turn(key);
         let turn = self.link.run(redis::cmd("GET").arg(turn)).await.unwrap();
         let queue = self.link.run(redis::cmd("LRANGE").arg(queue).arg(0).arg(-1)).await.unwrap();
         let queue = Vec::<String>::from_redis_value(queue).unwrap();
@@ -155,7 +156,7 @@ impl ToldBackend for ToldRedis {
     }
 
     async fn wipe(&mut self) -> Result<(), CaseError> {
-        let names = self.keys.iter().flat_map(|key| self.space.turn(key.as_str()));
+        let names = self.keys.iter().flat_map(|key| self.space.turn(key));
         for name in names.collect::<Vec<_>>() {
             self.link.run(redis::cmd("DEL").arg(name)).await.unwrap();
         }
@@ -222,7 +223,8 @@ fn agrees(servers: &Servers, layout: Layout, seeds: u64) {
         for seed in 0..seeds {
             let prefix = uuid::Uuid::new_v4().simple().to_string();
             let space = Keyspace::new(&prefix, layout).unwrap();
-            let backend = RedisBackend::new(servers, space, differential::limits());
+            let store = RedisStore::new(servers.clone(), space);
+            let backend = RedisBackend::new(servers, store, differential::limits());
             differential::agrees(&backend, &differential::choices(seed, 300)).await.unwrap();
         }
     });

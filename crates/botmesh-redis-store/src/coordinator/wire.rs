@@ -53,12 +53,12 @@ pub(super) fn encode(
         arguments.push_display(format_args!("{}/{}", ticket.sequence, ticket.incarnation.as_str()));
         arguments.push_display(millis(limits.held));
         arguments.push(key.as_str());
-        arguments.push(&space.channels_of(key.as_str()));
+        arguments.push(&space.channels_of(key));
         arguments.push(match space.layout() {
             Layout::Single => "PUBLISH",
             Layout::Cluster => "SPUBLISH",
         });
-        (Some(space.turn(key.as_str())), arguments)
+        (Some(space.turn(key)), arguments)
     };
     let ask = |key, ticket, how, epoch: u32| {
         let (keys, mut arguments) = turn(key, ticket);

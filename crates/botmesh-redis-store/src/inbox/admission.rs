@@ -8,45 +8,52 @@ use botmesh_core::store::{Admission, Begun, InboxRecord, NewRecord, StoreError};
 use redis::Value;
 
 use crate::error::corrupt;
+use crate::keys::{InboxKeys, Keyspace, SharedInboxKeys};
 use crate::store::Repeat;
+use crate::words::Words;
 use crate::{RedisStore, argument, reply, script};
+
+/// Enough for most admissions, but for their bodies.
+const ARGUMENTS: usize = 7;
+const BYTES: usize = 128;
+
+/// What the scripts need that admit a record: keys and arguments.
+pub(crate) fn admission(
+    space: &Keyspace,
+    request: &str,
+    record: &NewRecord<'_>,
+) -> ([String; 6], Words) {
+    let InboxKeys { records, pending, leases, shared, .. } = space.inbox(record.chat);
+    let SharedInboxKeys { claims, done, last, .. } = shared;
+    let body = record.body.unwrap_or_default();
+    let mut arguments = Words::with_capacity(ARGUMENTS, BYTES + body.len());
+    arguments.push(record.chat.as_str());
+    // Without an id it is known by its request, in case the answer gets lost.
+    match record.message {
+        Some(message) => arguments.push_display(format_args!("m{}", message.as_str())),
+        None => arguments.push_display(format_args!("q{request}")),
+    }
+    arguments.push(request);
+    arguments.push(&argument::time(record.lease));
+    arguments.push_display(record.most);
+    match record.body {
+        Some(body) => {
+            arguments.push("p");
+            arguments.push(body);
+        }
+        None => arguments.push("k"),
+    }
+    ([records, pending, leases, claims, done, last], arguments)
+}
 
 impl RedisStore {
     pub(super) async fn admit_record(
         &self,
         record: NewRecord<'_>,
     ) -> Result<Admission, StoreError> {
-        let keys = self.space().inbox(record.chat);
-        let request = self.request();
-        // Without an id it is known by its request, in case the answer gets lost.
-        let identity = match record.message {
-            Some(message) => format!("m{}", message.as_str()),
-            None => format!("q{request}"),
-        };
-        let (lease, most) = (argument::time(record.lease), record.most.to_string());
-        let mut arguments = vec![
-            record.chat.as_str().as_bytes(),
-            identity.as_bytes(),
-            request.as_bytes(),
-            lease.as_bytes(),
-            most.as_bytes(),
-        ];
-        match record.body {
-            Some(body) => arguments.extend([b"p", body.as_bytes()]),
-            None => arguments.push(b"k"),
-        }
-        let shared = &keys.shared;
-        let keys = [
-            &*keys.records,
-            &*keys.pending,
-            &*keys.leases,
-            &*shared.claims,
-            &*shared.done,
-            &*shared.last,
-        ];
+        let (keys, arguments) = admission(self.space(), &self.request(), &record);
         let script = &script::INBOX_ADMIT;
-        let operation = "admitting a message";
-        let answer = self.call(operation, Repeat::Freely, script, &keys, &arguments).await?;
+        let answer = self.call_words("admitting a message", script, &keys, &arguments).await?;
         read_admission(answer)
     }
 
@@ -68,7 +75,7 @@ impl RedisStore {
     }
 }
 
-fn read_admission(answer: Value) -> Result<Admission, StoreError> {
+pub(crate) fn read_admission(answer: Value) -> Result<Admission, StoreError> {
     const WHAT: &str = "the outcome of an admission";
     match reply::optional(answer) {
         None => Ok(Admission::Known),

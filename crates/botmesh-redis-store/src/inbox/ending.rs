@@ -4,54 +4,57 @@ use botmesh_core::id::Revision;
 use botmesh_core::store::{CheckpointChange, Commit, Committed, FENCE_MEMORY, StoreError};
 use redis::Value;
 
-use crate::store::Repeat;
+use crate::keys::{InboxKeys, Keyspace, SharedInboxKeys};
+use crate::words::Words;
 use crate::{RedisStore, argument, reply, script};
+
+/// Enough for most ends.
+const ARGUMENTS: usize = 9;
+const BYTES: usize = 512;
+
+/// What the scripts need that end a record: keys and arguments.
+pub(crate) fn ending(space: &Keyspace, request: &str, commit: &Commit<'_>) -> ([String; 8], Words) {
+    let InboxKeys { records, pending, leases, commit: last, shared } = space.inbox(commit.chat);
+    let SharedInboxKeys { claims, done, .. } = shared;
+    let [row, wakes] = space.checkpoint(commit.chat.as_str());
+    let mut arguments = Words::with_capacity(ARGUMENTS, BYTES);
+    arguments.push(commit.chat.as_str());
+    arguments.push(&argument::fence(commit.fence));
+    match commit.checkpoint {
+        CheckpointChange::Nothing => {}
+        CheckpointChange::Set { write, expected } => {
+            arguments.push(&argument::expected(expected));
+            arguments.push(write.body);
+            arguments.push(&argument::end(write.wake_in));
+            arguments.push(&argument::end(write.expires_in));
+        }
+        CheckpointChange::Clear { expected } => {
+            arguments.push(&argument::expected(Some(expected)));
+        }
+    }
+    arguments.push(&argument::time(FENCE_MEMORY));
+    arguments.push(request);
+    arguments.push_display(commit.position);
+    ([row, wakes, records, pending, leases, claims, done, last], arguments)
+}
 
 impl RedisStore {
     pub(super) async fn commit_record(&self, commit: Commit<'_>) -> Result<Committed, StoreError> {
-        let Commit { chat, position, fence, checkpoint } = commit;
-        let keys = self.space().inbox(chat);
-        let [row, wakes] = self.space().checkpoint(chat.as_str());
-        let keys = [
-            &*row,
-            &*wakes,
-            &*keys.records,
-            &*keys.pending,
-            &*keys.leases,
-            &*keys.shared.claims,
-            &*keys.shared.done,
-            &*keys.commit,
-        ];
-        let (fence, request) = (argument::fence(fence), self.request());
-        let (memory, position) = (argument::time(FENCE_MEMORY), position.to_string());
-        let operation = "ending a record";
-        let call = async |script, change: &[&str]| {
-            let mut arguments: Vec<&[u8]> = Vec::with_capacity(9);
-            arguments.extend([chat.as_str(), &fence].map(str::as_bytes));
-            arguments.extend(change.iter().map(|word| word.as_bytes()));
-            arguments.extend([&*memory, &request, &position].map(str::as_bytes));
-            self.call(operation, Repeat::Freely, script, &keys, &arguments).await
+        let (keys, arguments) = ending(self.space(), &self.request(), &commit);
+        let script = match commit.checkpoint {
+            CheckpointChange::Nothing => &script::INBOX_COMMIT,
+            CheckpointChange::Set { .. } => &script::INBOX_COMMIT_SET,
+            CheckpointChange::Clear { .. } => &script::INBOX_COMMIT_CLEAR,
         };
-        match checkpoint {
-            CheckpointChange::Nothing => read(call(&script::INBOX_COMMIT, &[]).await?, false),
-            CheckpointChange::Set { write, expected } => {
-                let expected = argument::expected(expected);
-                let (wake, end) = (argument::end(write.wake_in), argument::end(write.expires_in));
-                let change = [&*expected, write.body, &*wake, &*end];
-                read(call(&script::INBOX_COMMIT_SET, &change).await?, true)
-            }
-            CheckpointChange::Clear { expected } => {
-                let expected = argument::expected(Some(expected));
-                read(call(&script::INBOX_COMMIT_CLEAR, &[&expected]).await?, false)
-            }
-        }
+        let answer = self.call_words("ending a record", script, &keys, &arguments).await?;
+        read_committed(answer, &commit)
     }
 }
 
-fn read(answer: Value, has_set: bool) -> Result<Committed, StoreError> {
+pub(crate) fn read_committed(answer: Value, commit: &Commit<'_>) -> Result<Committed, StoreError> {
     match reply::optional(answer) {
         None => Ok(Committed::Refused),
-        Some(revision) if has_set => {
+        Some(revision) if matches!(commit.checkpoint, CheckpointChange::Set { .. }) => {
             let revision = reply::number(revision, "the revision of a checkpoint")?;
             Ok(Committed::Applied(Some(Revision::new(revision))))
         }

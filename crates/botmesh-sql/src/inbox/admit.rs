@@ -52,7 +52,7 @@ pub(super) fn statement(dialect: &Dialect, names: &TablePrefix) -> Statement {
     Statement::in_turn(steps)
 }
 
-pub(super) fn admission(mut row: Row) -> Result<Admission, DriverError> {
+pub(super) fn admission(row: &mut Row) -> Result<Admission, DriverError> {
     let is_admitted = row.integer()? > 0;
     let is_known = row.integer()? > 0;
     let position = row.number()?;

@@ -73,6 +73,21 @@ macro_rules! __coordinator_cases {
                 "C10: a standby leads when the lease of a dead leader has run out";
             leading leaders_and_losses_are_reported
                 "C11: leader, follower and lost leases are events";
+
+            journaled a_message_is_taken_in_and_ended_by_one_step_each
+                "G9: a durable message costs one step before it and one after it";
+            journaled a_message_that_is_not_new_reserves_nothing
+                "G1, G9: a message that is known, or one too many, reserves no place";
+            journaled a_message_of_a_busy_chat_waits_for_its_turn
+                "G2, G9: a message behind others is begun under a turn of its own";
+            journaled a_refused_end_leaves_the_turn_with_its_holder
+                "G3, G9: an end that is refused changes nothing, the turn included";
+            journaled a_dropped_message_gives_its_turn_up_and_stays_pending
+                "G7, G9: what was reserved with a message and is dropped leaves nothing behind";
+            journaled a_message_without_a_session_is_admitted_or_surely_not
+                "G7, G9: without a session nothing is reserved and nothing is lost";
+            journaled any_sequence_of_steps_is_answered_as_by_the_store_in_memory
+                "G1, G3, G9: the answers to any steps are those of the store in memory";
         }
     };
     (@test [$fixture:expr] $($module:ident $case:ident $promise:literal;)*) => {

@@ -5,11 +5,13 @@ use std::time::Duration;
 use super::*;
 use crate::conformance::{COORDINATOR_CASES, CoordinatorCase};
 use crate::coordination::transition::Mutation;
+use crate::store::MemoryStore;
 use crate::testing::{MemoryCoordinationHub, MemoryCoordinator};
 
 #[derive(Debug)]
 struct HubFixture {
     hub: MemoryCoordinationHub,
+    store: MemoryStore,
     pushes: bool,
 }
 
@@ -17,7 +19,7 @@ impl HubFixture {
     /// A hub in virtual time.
     fn new() -> Self {
         tokio::time::pause();
-        Self { hub: MemoryCoordinationHub::new(), pushes: true }
+        Self { hub: MemoryCoordinationHub::new(), store: MemoryStore::new(), pushes: true }
     }
 
     fn without_pushes() -> Self {
@@ -26,7 +28,10 @@ impl HubFixture {
 }
 
 #[derive(Debug)]
-struct HubReplica(MemoryCoordinator);
+struct HubReplica {
+    coordinator: MemoryCoordinator,
+    store: MemoryStore,
+}
 
 #[async_trait]
 impl CoordinatorFixture for HubFixture {
@@ -36,8 +41,13 @@ impl CoordinatorFixture for HubFixture {
         replica: ReplicaId,
         settings: CoordinatorSettings,
     ) -> Option<Arc<dyn Replica>> {
-        let builder = MemoryCoordinator::builder(&self.hub).replica_id(replica).settings(settings);
-        Some(Arc::new(HubReplica(builder.pushes(self.pushes).build())))
+        let store = self.store.clone();
+        let builder = MemoryCoordinator::builder(&self.hub)
+            .replica_id(replica)
+            .settings(settings)
+            .pushes(self.pushes)
+            .journaling(store.clone());
+        Some(Arc::new(HubReplica { coordinator: builder.build(), store }))
     }
 
     async fn operations(&self, _prefix: &str) -> Option<u64> {
@@ -48,24 +58,28 @@ impl CoordinatorFixture for HubFixture {
 #[async_trait]
 impl Replica for HubReplica {
     fn coordinator(&self) -> &dyn Coordinator {
-        &self.0
+        &self.coordinator
+    }
+
+    fn store(&self) -> Option<&dyn Store> {
+        Some(&self.store)
     }
 
     async fn crash(&self) {
-        self.0.crash();
+        self.coordinator.crash();
     }
 
     async fn freeze(&self) -> bool {
-        self.0.faults().freeze();
+        self.coordinator.faults().freeze();
         true
     }
 
     async fn thaw(&self) {
-        self.0.faults().thaw();
+        self.coordinator.faults().thaw();
     }
 
     async fn lose_pushes(&self) -> bool {
-        self.0.faults().drop_pushes(true);
+        self.coordinator.faults().drop_pushes(true);
         true
     }
 }
@@ -83,7 +97,8 @@ mod by_polling {
 async fn failures(mutation: Mutation) -> Vec<&'static str> {
     let mut failed = Vec::new();
     for CoordinatorCase { name, run, .. } in COORDINATOR_CASES {
-        let fixture = HubFixture { hub: MemoryCoordinationHub::new(), pushes: true };
+        let (hub, store) = (MemoryCoordinationHub::new(), MemoryStore::new());
+        let fixture = HubFixture { hub, store, pushes: true };
         fixture.hub.break_rule(mutation);
         let outcome = tokio::time::timeout(Duration::from_secs(600), run(&fixture)).await;
         if !matches!(outcome, Ok(Ok(()))) {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use thiserror::Error;
 
+use super::journal::JournalBackend;
 use super::tickets::{Delivery, TicketMap};
 use crate::coordination::transition::{Operation, Reply, Wakeup};
 use crate::coordination::{Release, Releases};
@@ -53,6 +54,12 @@ pub trait Backend: Debug + Send + Sync + 'static {
         incarnation: &IncarnationId,
         pushes: PushSink,
     ) -> Result<(), BackendError>;
+
+    /// What executes operations together with the steps of an inbox in the same place; none
+    /// without one.
+    fn journal(&self) -> Option<&dyn JournalBackend> {
+        None
+    }
 
     /// Stops receiving wake-ups and closes connections. Sending may follow, after a new start.
     async fn close(&self) {}

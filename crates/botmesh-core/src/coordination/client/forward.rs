@@ -110,6 +110,12 @@ macro_rules! coordinator_by_client {
             ) -> $crate::coordination::client::__broadcast::Receiver<$crate::coordination::CoordinatorEvent> {
                 $crate::coordination::Coordinator::subscribe(&self.$client)
             }
+
+            fn journaled(
+                &self,
+            ) -> ::std::option::Option<&dyn $crate::coordination::JournaledTurns> {
+                $crate::coordination::Coordinator::journaled(&self.$client)
+            }
         }
     };
 }

@@ -5,6 +5,8 @@ mod polls;
 
 use std::time::Duration;
 
+use tokio::time::Instant;
+
 use super::*;
 use crate::coordination::transition::{Limits, Operation, TicketId};
 use crate::coordination::{LossReason, TurnGuard};

@@ -5,7 +5,8 @@ use async_trait::async_trait;
 use super::{ChatKey, Fence, MemoryStore, StoreError, after};
 use crate::id::{Position, ProviderId};
 use crate::store::{
-    Admission, Begun, Commit, Committed, DeadLetter, InboxStore, NewRecord, Postponement, Retention,
+    Admission, Begun, Commit, Committed, DeadLetter, InboxStore, NewRecord, Postponement, Realm,
+    Retention,
 };
 
 #[async_trait]
@@ -128,5 +129,8 @@ impl InboxStore for MemoryStore {
             forgotten += shard.lock().forget(retention, limit - forgotten, now);
         }
         Ok(forgotten)
+    }
+    fn realm(&self) -> Option<&Realm> {
+        Some(&self.data.realm)
     }
 }

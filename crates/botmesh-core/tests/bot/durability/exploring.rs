@@ -25,6 +25,8 @@ struct Run {
     processes: Vec<Process>,
     buried: Log,
     coordinated: bool,
+    /// Whether turns and inbox are one backend.
+    journaled: bool,
 }
 
 const USERS: usize = 4;
@@ -44,14 +46,16 @@ impl Run {
         };
         let processes = (0..count).map(process).collect();
         let (store, hub) = (MemoryStore::new().as_shared(), MemoryCoordinationHub::new());
-        Self { store, hub, platform, processes, buried: Log::default(), coordinated: count > 1 }
+        let journaled = dice.below(2) == 0;
+        let buried = Log::default();
+        Self { store, hub, platform, processes, buried, coordinated: count > 1, journaled }
     }
 
     async fn start(&mut self, number: usize) {
         let process = &mut self.processes[number];
         process.points = CrashPoints::never();
         let store = CrashingStore::new(Arc::new(self.store.clone()), process.points.clone());
-        let mut bot = durable(Bot::new(process.connection.clone()).store(store))
+        let mut bot = durable(Bot::new(process.connection.clone()).store(store.clone()))
             .flow(three_names())
             .fallback(|ctx| async move {
                 tokio::time::sleep(Duration::from_millis(300)).await;
@@ -60,7 +64,11 @@ impl Run {
                 ctx.reply(format!("2: {}", ctx.text())).await
             });
         if self.coordinated {
-            let made = Arc::new(MemoryCoordinator::builder(&self.hub).build());
+            let mut coordinator = MemoryCoordinator::builder(&self.hub);
+            if self.journaled {
+                coordinator = coordinator.journaling(store);
+            }
+            let made = Arc::new(coordinator.build());
             bot = bot.coordination(Coordination::new(Arc::clone(&made)));
             process.coordinator = Some(made);
         }
