@@ -23,7 +23,7 @@ usage: cargo xtask COMMAND
         --bots [--minutes 10] [--seed N] [--replicas N] [--people N]
                                  ... the same with whole bots, which are also restarted and deployed in order
         --durable [--minutes 10] [--seed N] [--replicas N] [--people N] [--keys]
-        [--backend redis|postgres|mysql|mongo|sqlite]
+        [--backend redis|postgres|mysql|mongo|sqlite] [--lease SECONDS]
                                  ... with bots that lose nothing, one alone on SQLite; with --keys the platform knows
                                  repeated sends
   fuzz [TARGET [--seconds 60 | --input FILE]]

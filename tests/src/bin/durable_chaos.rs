@@ -1,6 +1,7 @@
 //! The driver of a chaos run with durability; `cargo xtask chaos --durable` builds and starts it.
 
 use std::process::ExitCode;
+use std::time::Duration;
 
 use anyhow::{Result, bail};
 use botmesh_tests::driver::{self, Flags};
@@ -34,9 +35,13 @@ fn read(mut flags: Flags) -> Result<DurableChaos> {
                 let is_file = name == "sqlite";
                 chaos.home = if is_file { Home::File } else { Home::Server(Layout::named(&name)?) };
             }
+            "--lease" => chaos.lease = Duration::from_secs(flags.number(&flag)?),
             "--people" => chaos.people = usize::try_from(flags.number(&flag)?)?,
             _ => flags.common(&flag, &mut chaos.time, &mut chaos.seed, &mut chaos.replicas)?,
         }
+    }
+    if chaos.lease.is_zero() {
+        bail!("a lease of 0 s: choose 1 or more");
     }
     if !(2..=8).contains(&chaos.replicas) {
         bail!("{} replicas: choose 2 to 8", chaos.replicas);

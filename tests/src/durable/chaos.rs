@@ -15,7 +15,7 @@ use tokio::task::JoinSet;
 
 use super::answers;
 use super::examination::{Report, examine};
-use super::replica::{Connection, Orders};
+use super::replica::{Connection, LEASE, Orders};
 use super::store::{Server, Store};
 use crate::bots::SHARED;
 use crate::bots::notes::{self, Life, Notebook};
@@ -32,8 +32,9 @@ const HANDLING: Duration = Duration::from_millis(60);
 /// How long a user thinks at most.
 const PACE: Duration = Duration::from_millis(250);
 const PREFIX: &str = "durable_";
-/// How long the bots may take to answer everything when the faults are over.
-const LAST_WORDS: Duration = Duration::from_secs(120);
+/// How long no user may get an answer while some wait for one, when the faults are over. A machine
+/// that is slow is not said to lose anything.
+const SILENCE: Duration = Duration::from_secs(60);
 /// How long a replica may take to stop.
 const STOP: Duration = Duration::from_secs(15);
 
@@ -50,6 +51,8 @@ pub struct DurableChaos {
     pub replicas: usize,
     /// How many users chat.
     pub people: usize,
+    /// The lease of a turn. A server that is slower than that loses turns all the time.
+    pub lease: Duration,
     /// Where they keep what they accept.
     pub home: Home,
     /// Whether the platform recognises a send that comes again.
@@ -134,6 +137,7 @@ impl Launcher for Recipe {
             replica: format!("r{index}"),
             connection: Connection::Loopback { port: platform, life, recognises },
             store: self.store(server)?,
+            lease: self.chaos.lease,
             handling: HANDLING,
             is_durable: self.chaos.is_durable,
         };
@@ -149,8 +153,9 @@ impl DurableChaos {
     /// An honest run on PostgreSQL.
     #[must_use]
     pub fn new(program: PathBuf, seed: u64, time: Duration) -> Self {
+        let (replicas, people, lease) = (3, 20, LEASE);
         let (home, recognises, is_durable) = (Home::Server(Layout::Postgres), false, true);
-        Self { program, seed, time, replicas: 3, people: 20, home, recognises, is_durable }
+        Self { program, seed, time, replicas, people, lease, home, recognises, is_durable }
     }
 
     /// How many replicas there are: a file has one.
@@ -170,21 +175,35 @@ impl DurableChaos {
         let mut run = Run::begin(self).await?;
         let (end, ending) = watch::channel(false);
         let mut people = JoinSet::new();
+        let (heard, mut hearing) = watch::channel(());
         for number in 0..run.chaos.people {
-            people.spawn(chat(run.fleet.platform.clone(), run.chaos.seed, number, ending.clone()));
+            let platform = run.fleet.platform.clone();
+            people.spawn(chat(platform, run.chaos.seed, number, ending.clone(), heard.clone()));
         }
         run.rage().await?;
         run.fleet.connected().await?;
         end.send_replace(true);
-        let last_words = async { while people.join_next().await.is_some() {} };
         // Who gets no answer is found in the notes.
-        let _ = tokio::time::timeout(LAST_WORDS, last_words).await;
+        loop {
+            tokio::select! {
+                biased;
+                spoken = people.join_next() => if spoken.is_none() { break },
+                _ = hearing.changed() => {}
+                () = tokio::time::sleep(SILENCE) => break,
+            }
+        }
         run.finish().await
     }
 }
 
 /// One user, who says the next thing when the last one was accepted, whether it was answered or not.
-async fn chat(platform: Platform, seed: u64, number: usize, ending: watch::Receiver<bool>) {
+async fn chat(
+    platform: Platform,
+    seed: u64,
+    number: usize,
+    ending: watch::Receiver<bool>,
+    heard: watch::Sender<()>,
+) {
     let mut dice = Dice::new(seed, 1000 + number as u64);
     let key = format!("{SHARED}:u{number}");
     let mut hears = platform.listen(&key);
@@ -196,7 +215,9 @@ async fn chat(platform: Platform, seed: u64, number: usize, ending: watch::Recei
     }
     platform.bring(SHARED, &key, LAST, false).await;
     let last = answers::to(LAST);
-    while hears.recv().await.is_some_and(|heard| heard != last) {}
+    while hears.recv().await.is_some_and(|words| words != last) {
+        heard.send_replace(());
+    }
 }
 
 impl Run {
@@ -236,7 +257,7 @@ impl Run {
             true => self.dead_letters().await?,
             false => Vec::new(),
         };
-        let report = examine(&noted, &dead, recognised);
+        let report = examine(&noted, &dead, recognised, self.chaos.lease);
         Ok(Outcome::of(report, self.directory))
     }
 }

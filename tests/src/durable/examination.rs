@@ -2,15 +2,16 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::time::Duration;
 
 use super::answers::Differences;
 use crate::bots::notes::{Entry, Event, Life};
 use crate::driver::Verdict;
-use crate::history::Nanos;
+use crate::history::{Nanos, nanos};
 
-/// For how long after its end a fault may show: a lease of a turn, one of a record, and the time to
-/// look for records that wait.
-const AFTERMATH: Nanos = 10_000_000_000;
+/// For how many leases of a turn after its end a fault may show: one, those of a record, and the time
+/// to look for records that wait.
+const AFTERMATH: u32 = 10;
 
 /// What was found.
 #[derive(Debug, Clone, Default)]
@@ -89,14 +90,20 @@ struct Reply {
 struct Fault {
     number: u64,
     begin: Nanos,
-    end: Nanos,
+    /// Until when it may show.
+    until: Nanos,
     life: Option<Life>,
 }
 
 /// Examines the notes of the platform. `dead` are the dead letters, by chat and words; `recognised`
-/// is how many sends came again at a platform that recognises them.
+/// is how many sends came again at a platform that recognises them, `lease` that of a turn.
 #[must_use]
-pub fn examine(notes: &[Entry], dead: &[(String, String)], recognised: Option<usize>) -> Report {
+pub fn examine(
+    notes: &[Entry],
+    dead: &[(String, String)],
+    recognised: Option<usize>,
+    lease: Duration,
+) -> Report {
     let mut report = Report { recognised, dead: dead.len(), ..Report::default() };
     let mut chats: BTreeMap<String, Chat> = BTreeMap::new();
     let (mut faults, mut offers) = (Vec::<Fault>::new(), BTreeMap::<u64, usize>::new());
@@ -117,11 +124,11 @@ pub fn examine(notes: &[Entry], dead: &[(String, String)], recognised: Option<us
             Event::Fault { number, kind, life, .. } => {
                 *report.faults.entry(kind.clone()).or_default() += 1;
                 let (number, life) = (*number, *life);
-                faults.push(Fault { number, begin: *at, end: Nanos::MAX, life });
+                faults.push(Fault { number, begin: *at, until: Nanos::MAX, life });
             }
             Event::Healed { number } => {
                 if let Some(fault) = faults.iter_mut().find(|fault| fault.number == *number) {
-                    fault.end = *at;
+                    fault.until = at.saturating_add(nanos(lease * AFTERMATH));
                 }
             }
             _ => {}
@@ -181,7 +188,7 @@ impl Chat {
                     && !used.contains(&fault.number)
                     && fault.life.is_none_or(|victim| victim == before.life)
                     && fault.begin <= reply.at
-                    && fault.end.saturating_add(AFTERMATH) >= before.at
+                    && fault.until >= before.at
             });
             match excuse {
                 Some(fault) => used.push(fault.number),
@@ -198,6 +205,7 @@ impl Chat {
 mod tests {
     use super::*;
     use crate::durable::answers::to;
+    use crate::durable::replica::LEASE;
 
     fn entry(at: Nanos, event: Event) -> Entry {
         Entry { at, event }
@@ -221,7 +229,7 @@ mod tests {
     }
 
     fn broken(notes: &[Entry], dead: &[(String, String)]) -> usize {
-        examine(notes, dead, None).violations.len()
+        examine(notes, dead, None, LEASE).violations.len()
     }
 
     #[test]
@@ -242,6 +250,6 @@ mod tests {
         assert_eq!(with(&[fault(4, 2), replied(5, "a", 2)]), 1);
         assert_eq!(with(&[fault(4, 1), replied(5, "a", 2), replied(6, "a", 2)]), 1);
         let notes = [begin.as_slice(), &[fault(4, 1), replied(5, "a", 2)]].concat();
-        assert_eq!(examine(&notes, &[], Some(0)).violations.len(), 1, "keys were of no use");
+        assert_eq!(examine(&notes, &[], Some(0), LEASE).violations.len(), 1, "keys were of no use");
     }
 }

@@ -7,12 +7,8 @@ use botmesh_core::testing::Dice;
 use tokio::time::Instant;
 
 use super::chaos::Run;
-use super::replica::TURN_LEASE;
 use crate::bots::notes::Event;
 use crate::proxy::Direction;
-
-/// The longest that anything is away.
-const AWAY: Duration = TURN_LEASE.saturating_mul(2);
 
 #[derive(Debug, Clone, Copy)]
 enum Harm {
@@ -62,13 +58,13 @@ impl Harm {
 impl Run {
     pub(super) async fn rage(&mut self) -> Result<()> {
         let mut dice = Dice::new(self.chaos.seed, 79);
-        let end = Instant::now() + self.chaos.time;
+        let (lease, end) = (self.chaos.lease, Instant::now() + self.chaos.time);
         while Instant::now() < end {
             let harm = Harm::choose(&mut dice, self.servers.is_some());
             let victim = dice.pick(self.fleet.size());
-            let time = dice.between(Duration::ZERO, AWAY);
+            let time = dice.between(Duration::ZERO, lease * 2);
             self.suffer(harm, victim, time).await?;
-            tokio::time::sleep(dice.between(TURN_LEASE / 4, TURN_LEASE * 2)).await;
+            tokio::time::sleep(dice.between(lease / 4, lease * 2)).await;
         }
         Ok(())
     }

@@ -24,10 +24,8 @@ use crate::process;
 /// What those who call the webhook have to know.
 pub const SECRET: &str = "only-the-platform-knows";
 
-/// The lease of a turn or of a leadership.
-pub(super) const TURN_LEASE: Duration = Duration::from_secs(1);
-/// How long a message is left to the replica that took it.
-const RECORD_LEASE: Duration = Duration::from_secs(2);
+/// The lease of a turn or of a leadership, where the server is not slow.
+pub const LEASE: Duration = Duration::from_secs(1);
 /// How long a bot tries to start while its server is away.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -40,6 +38,9 @@ pub struct Orders {
     pub connection: Connection,
     /// Where it keeps them.
     pub store: Store,
+    /// The lease of a turn or of a leadership. A message is left to the replica that took it for
+    /// twice as long.
+    pub lease: Duration,
     /// How long it works on each.
     pub handling: Duration,
     /// Whether it keeps them at all, so that a test can prove that this is noticed.
@@ -121,10 +122,10 @@ impl Orders {
 
     async fn start(&self) -> Result<(RunningBot, Option<ServerHandle>), BotError> {
         let replica = ReplicaId::new(self.replica.as_str())?;
-        let settings = CoordinatorSettings::builder().lease(TURN_LEASE).build()?;
+        let settings = CoordinatorSettings::builder().lease(self.lease).build()?;
         let mut bot = self.store.of(self.connected()?, replica, settings).await?;
         if self.is_durable {
-            bot = bot.durability(Durability::inbox_and_outbox().lease(RECORD_LEASE));
+            bot = bot.durability(Durability::inbox_and_outbox().lease(self.lease * 2));
         }
         let handling = self.handling;
         let bot = bot.fallback(move |ctx| async move {

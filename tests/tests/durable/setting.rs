@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use botmesh_telegram::testing::FakeTelegram;
 use botmesh_test_support::absent;
-use botmesh_tests::durable::replica::{Connection, Orders};
+use botmesh_tests::durable::replica::{Connection, LEASE, Orders};
 use botmesh_tests::durable::store::{Server, Store};
 use botmesh_tests::process::Process;
 
@@ -57,6 +57,7 @@ impl Setting {
             replica: replica.to_owned(),
             connection,
             store: self.store.clone(),
+            lease: LEASE,
             handling: self.handling,
             is_durable: self.is_durable,
         };
