@@ -9,7 +9,7 @@ use super::webhooks::Webhooks;
 use crate::error::BotError;
 use crate::id::ChatKey;
 use crate::message::Reply;
-use crate::provider::{ConnectionState, Receipt, SendError};
+use crate::provider::{ConnectionState, Receipt, SendError, SendOptions};
 use crate::runtime::{Event, Runtime, Supervisor};
 use crate::text::Language;
 
@@ -67,6 +67,36 @@ impl RunningBot {
         language: Option<&Language>,
     ) -> Result<Receipt, SendError> {
         self.runtime.sender().deliver(chat, reply.into(), language).await
+    }
+
+    /// As [`send`](Self::send), with a key that tells the platform that it is the same send when
+    /// it comes again: after a restart, say, or from another replica. A platform that knows such
+    /// keys ([`idempotent_send`](crate::provider::Capabilities::idempotent_send)) makes it once;
+    /// others ignore the key, and send again.
+    ///
+    /// The platform is given the key as it is. Use another one for each chat.
+    ///
+    /// ```
+    /// # use botmesh_core::prelude::*;
+    /// # use botmesh_core::{ChatKey, RunningBot};
+    /// # async fn tell(running: &RunningBot, chat: &ChatKey, order: u32) -> Result<(), BotError> {
+    /// let key = format!("order-{order}-sent");
+    /// running.send_once(key, chat, "Your order is on its way.", None).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`SendError`].
+    pub async fn send_once(
+        &self,
+        key: impl Into<String>,
+        chat: &ChatKey,
+        reply: impl Into<Reply>,
+        language: Option<&Language>,
+    ) -> Result<Receipt, SendError> {
+        let options = SendOptions { idempotency_key: Some(key.into()), timeout: None };
+        self.runtime.sender().deliver_with(chat, reply.into(), language, &options).await
     }
 
     /// Waits until every provider is connected.

@@ -3,6 +3,7 @@
 mod context;
 mod durable;
 mod event;
+mod sends;
 
 pub use context::JobContext;
 pub use event::{JobEvent, JobOutcome};
@@ -119,7 +120,7 @@ impl Runtime {
         definition: &JobDefinition,
         attempt: &Attempt,
     ) -> Result<(), BotError> {
-        let context = JobContext::new(Arc::clone(self), Arc::clone(&definition.name), attempt);
+        let context = JobContext::new(Arc::clone(self), definition, attempt);
         let done = async { (definition.run)(context).await };
         let done = AssertUnwindSafe(done).catch_unwind();
         let done = match definition.job.timeout {

@@ -130,7 +130,8 @@ impl Sender {
         self.deliver_with(chat, reply, language, &SendOptions::default()).await
     }
 
-    async fn deliver_with(
+    /// As [`deliver`](Self::deliver), with what the platform is to know of the send.
+    pub(crate) async fn deliver_with(
         &self,
         chat: &ChatKey,
         reply: Reply,

@@ -8,6 +8,8 @@ mod flows;
 mod forwarding;
 mod handover;
 #[cfg(feature = "scheduler")]
+mod job_sends;
+#[cfg(feature = "scheduler")]
 mod jobs;
 mod languages;
 mod leading;

@@ -2,10 +2,11 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::super::Runtime;
-use super::Attempt;
+use super::sends::JobSends;
+use super::{Attempt, JobDefinition};
 use crate::id::{ChatKey, Fence};
 use crate::message::Reply;
-use crate::provider::{Receipt, SendError};
+use crate::provider::{Receipt, SendError, SendOptions};
 use crate::text::Language;
 use crate::time::Timestamp;
 
@@ -22,12 +23,20 @@ pub struct JobContext {
     slot: Timestamp,
     attempt: u32,
     fence: Fence,
+    /// What tells its sends apart; none of plain jobs, which each replica runs.
+    sends: Option<Arc<JobSends>>,
 }
 
 impl JobContext {
-    pub(super) fn new(runtime: Arc<Runtime>, name: Arc<str>, attempt: &Attempt) -> Self {
+    pub(super) fn new(
+        runtime: Arc<Runtime>,
+        definition: &JobDefinition,
+        attempt: &Attempt,
+    ) -> Self {
         let Attempt { slot, number, fence } = *attempt;
-        Self { runtime, name, slot, attempt: number, fence }
+        let name = Arc::clone(&definition.name);
+        let sends = definition.job.durable.then(|| Arc::new(JobSends::new(&name, slot)));
+        Self { runtime, name, slot, attempt: number, fence, sends }
     }
 
     /// The name of the job.
@@ -62,6 +71,11 @@ impl JobContext {
 
     /// Sends to a chat, outside any turn.
     ///
+    /// What a durable job sends has an idempotency key, made of the occurrence, the chat and the
+    /// number of the send in the chat. So a platform that
+    /// [knows such keys](crate::provider::Capabilities::idempotent_send) makes it once when the
+    /// occurrence is run again, if each attempt sends the same things to a chat in the same order.
+    ///
     /// # Errors
     /// [`SendError`]; [`ProviderNotLeader`](crate::provider::ProviderNotLeader) where the platform
     /// is connected on another replica only.
@@ -71,7 +85,9 @@ impl JobContext {
         reply: impl Into<Reply>,
         language: Option<&Language>,
     ) -> Result<Receipt, SendError> {
-        self.runtime.sender().deliver(chat, reply.into(), language).await
+        let idempotency_key = self.sends.as_ref().map(|sends| sends.next_key(chat));
+        let options = SendOptions { idempotency_key, timeout: None };
+        self.runtime.sender().deliver_with(chat, reply.into(), language, &options).await
     }
 }
 
