@@ -2,15 +2,15 @@
 
 mod content;
 mod outgoing;
+mod raw;
 mod reply;
 
 pub use content::{
     ButtonPress, ChatEvent, Contact, Content, EventKind, Location, Media, MediaKind, Reaction,
 };
 pub use outgoing::{Attachment, AttachmentSource, ButtonLayout, Outgoing, OutgoingButton};
+pub use raw::RawPayload;
 pub use reply::{Button, Reply};
-
-use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
@@ -53,7 +53,7 @@ pub struct Message {
     pub reply_to: Option<MessageId>,
     /// The platform's own payload.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub raw: Option<Arc<serde_json::Value>>,
+    pub raw: Option<RawPayload>,
 }
 
 /// Who wrote a message.
@@ -142,8 +142,8 @@ impl Message {
 
     /// Keeps the platform's own payload.
     #[must_use]
-    pub fn with_raw(mut self, raw: serde_json::Value) -> Self {
-        self.raw = Some(Arc::new(raw));
+    pub fn with_raw(mut self, raw: impl Into<RawPayload>) -> Self {
+        self.raw = Some(raw.into());
         self
     }
 

@@ -158,7 +158,7 @@ impl<'a> Poller<'a> {
     }
 
     /// Hands over what came. The offset moves behind all that was accepted.
-    async fn take(&mut self, batch: batch::Batch) -> Result<(), ProviderError> {
+    async fn take(&mut self, batch: batch::Batch<'_>) -> Result<(), ProviderError> {
         self.trouble.over();
         self.unreadable = 0;
         self.limit = BATCH;

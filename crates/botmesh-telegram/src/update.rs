@@ -6,16 +6,17 @@
 
 mod content;
 mod event;
+mod node;
 mod origin;
 
-use std::sync::Arc;
-
-use botmesh_core::message::{ButtonPress, Content};
+use botmesh_core::message::{ButtonPress, Content, RawPayload};
 use botmesh_core::time::Timestamp;
 use botmesh_core::{ChatKey, Message, MessageId, ProviderId};
+use serde::de::Error as _;
 use serde_json::Value;
 use thiserror::Error;
 
+use node::Node;
 use origin::Origin;
 
 /// The chat of updates that belong to no chat, such as the state of a poll.
@@ -23,9 +24,10 @@ pub(crate) const NO_CHAT: &str = "bot";
 
 /// One thing that happened, as Telegram delivered it.
 #[derive(Debug, Clone)]
-pub struct Update {
+pub struct Update<'a> {
     id: i64,
-    value: Arc<Value>,
+    text: &'a str,
+    told: Node<'a>,
 }
 
 /// Whom updates are read for.
@@ -60,19 +62,17 @@ impl Recipient {
     }
 }
 
-impl Update {
+impl<'a> Update<'a> {
     /// Reads an update from its JSON.
     ///
     /// # Errors
     /// [`UpdateError`] when the text is no JSON object with an `update_id`. Nothing else in it is an
     /// error.
-    pub fn from_json(json: &[u8]) -> Result<Self, UpdateError> {
-        Self::from_value(serde_json::from_slice(json)?)
-    }
-
-    pub(crate) fn from_value(value: Value) -> Result<Self, UpdateError> {
-        let id = value.get("update_id").and_then(Value::as_i64).ok_or(UpdateError::NoId)?;
-        Ok(Self { id, value: Arc::new(value) })
+    pub fn from_json(json: &'a [u8]) -> Result<Self, UpdateError> {
+        let text = str::from_utf8(json).map_err(serde_json::Error::custom)?;
+        let told: Node<'a> = serde_json::from_str(text)?;
+        let id = told["update_id"].as_i64().ok_or(UpdateError::NoId)?;
+        Ok(Self { id, text, told })
     }
 
     /// The number of the update; numbers grow by one.
@@ -82,18 +82,17 @@ impl Update {
     }
 
     /// The documented name of what happened, such as `message`, and what is told of it.
-    fn happening(&self) -> (&str, &Value) {
-        let fields = self.value.as_object().into_iter().flatten();
-        let mut happenings = fields.filter(|(name, _)| *name != "update_id");
+    fn happening(&self) -> (&str, &Node<'a>) {
+        let fields = self.told.fields().into_iter().flatten();
+        let happenings = fields.filter(|(name, _)| name != "update_id");
         // At most one is present; of an unknown rest, whatever says most.
-        let first = happenings.next();
-        let known = first.into_iter().chain(happenings).max_by_key(|(_, value)| value.is_object());
-        known.map_or(("", &Value::Null), |(name, value)| (name.as_str(), value))
+        let known = happenings.max_by_key(|(name, value)| (value.is_object(), name));
+        known.map_or(("", Node::null()), |(name, value)| (&**name, value))
     }
 
     /// The id by which a press of a button is answered.
     pub(crate) fn callback(&self) -> Option<&str> {
-        self.value.get("callback_query")?.get("id")?.as_str()
+        self.told.get("callback_query")?.get("id")?.as_str()
     }
 
     /// The album that the message is a part of: its chat and its id.
@@ -137,7 +136,7 @@ impl Update {
         message.language = origin.language;
         message.sent_at = sent_at(value);
         message.reply_to = reply_to(value);
-        message.raw = Some(Arc::clone(&self.value));
+        message.raw = Some(RawPayload::from_json(self.text));
         message
     }
 }
@@ -149,7 +148,8 @@ pub(crate) fn album(mut parts: Vec<Message>) -> Option<Message> {
     if parts.len() < 2 {
         return parts.pop();
     }
-    let raw: Vec<Value> = parts.iter().filter_map(|part| part.raw.as_deref().cloned()).collect();
+    let raw = parts.iter().filter_map(|part| part.raw.as_ref().map(RawPayload::value).cloned());
+    let raw: Vec<Value> = raw.collect();
     let mut first = None;
     let mut media = Vec::with_capacity(parts.len());
     for part in parts {
@@ -164,38 +164,38 @@ pub(crate) fn album(mut parts: Vec<Message>) -> Option<Message> {
     if !media.is_empty() {
         whole.content = Content::Album(media);
     }
-    whole.raw = Some(Arc::new(Value::Array(raw)));
+    whole.raw = Some(Value::Array(raw).into());
     Some(whole)
 }
 
-fn id_of(message: &Value) -> Option<MessageId> {
+fn id_of(message: &Node<'_>) -> Option<MessageId> {
     message_id(&message["message_id"])
 }
 
-fn message_id(value: &Value) -> Option<MessageId> {
+fn message_id(value: &Node<'_>) -> Option<MessageId> {
     MessageId::new(value.as_i64()?.to_string()).ok()
 }
 
 /// The time in the update, which is in seconds.
-fn sent_at(value: &Value) -> Timestamp {
+fn sent_at(value: &Node<'_>) -> Timestamp {
     let seconds = value["edit_date"].as_u64().or_else(|| value["date"].as_u64()).unwrap_or(0);
     Timestamp::from_millis(seconds.saturating_mul(1000))
 }
 
 /// The message that this one answers. In a topic each message seems to answer the one that opened
 /// the topic.
-fn reply_to(message: &Value) -> Option<MessageId> {
+fn reply_to(message: &Node<'_>) -> Option<MessageId> {
     let answered = &message["reply_to_message"];
     if answered.get("forum_topic_created").is_some() { None } else { id_of(answered) }
 }
 
-fn press(query: &Value) -> Content {
+fn press(query: &Node<'_>) -> Content {
     let Some(data) = query["data"].as_str() else {
         return Content::Unsupported { kind: "callback_query".to_owned() };
     };
     let mut press = ButtonPress::new(data);
     let rows = query["message"]["reply_markup"]["inline_keyboard"].as_array();
-    let mut buttons = rows.into_iter().flatten().filter_map(Value::as_array).flatten();
+    let mut buttons = rows.into_iter().flatten().filter_map(Node::as_array).flatten();
     let shown = buttons.find(|button| button["callback_data"].as_str() == Some(data));
     press.label = shown.and_then(|button| button["text"].as_str()).map(str::to_owned);
     press.message = id_of(&query["message"]);

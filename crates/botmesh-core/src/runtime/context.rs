@@ -14,7 +14,7 @@ use crate::coordination::TurnGuard;
 use crate::error::BotError;
 use crate::id::{ChatKey, MessageId};
 use crate::matcher::Matched;
-use crate::message::{Media, Message, Reply};
+use crate::message::{Media, Message, RawPayload, Reply};
 use crate::provider::{Capabilities, MediaStream, Receipt};
 use crate::text::Language;
 
@@ -82,7 +82,7 @@ impl Context {
     /// The platform's own payload, where the provider keeps it.
     #[must_use]
     pub fn raw(&self) -> Option<&serde_json::Value> {
-        self.inner.message.raw.as_deref()
+        self.inner.message.raw.as_ref().map(RawPayload::value)
     }
 
     /// The turn under which this context acts: its fence, and whether it still holds.

@@ -6,8 +6,8 @@ use serde_json::value::RawValue;
 use crate::update::{self, Recipient, Update};
 
 /// The updates of an answer, in order.
-pub(super) struct Batch {
-    pub(super) updates: Vec<Update>,
+pub(super) struct Batch<'a> {
+    pub(super) updates: Vec<Update<'a>>,
     /// Why an update is left out, with its number where that can be told.
     pub(super) unreadable: Vec<(Option<i64>, String)>,
 }
@@ -21,7 +21,7 @@ pub(super) struct Parcel {
 }
 
 /// The updates in a result; none if it is no list.
-pub(super) fn read(result: &RawValue) -> Option<Batch> {
+pub(super) fn read(result: &RawValue) -> Option<Batch<'_>> {
     let all: Vec<&RawValue> = serde_json::from_str(result.get()).ok()?;
     let mut batch = Batch { updates: Vec::with_capacity(all.len()), unreadable: Vec::new() };
     for one in all {
@@ -48,7 +48,7 @@ pub(super) fn first_id(text: &[u8]) -> Option<i64> {
 }
 
 /// The messages that the updates make, albums as one.
-pub(super) fn parcels(updates: Vec<Update>, to: &Recipient) -> Vec<Parcel> {
+pub(super) fn parcels(updates: Vec<Update<'_>>, to: &Recipient) -> Vec<Parcel> {
     let mut parcels: Vec<Parcel> = Vec::with_capacity(updates.len());
     let mut parts: Vec<Vec<Message>> = Vec::new();
     for update in updates {

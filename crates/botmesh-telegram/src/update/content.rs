@@ -1,10 +1,10 @@
 //! What a message says: <https://core.telegram.org/bots/api#message>.
 
 use botmesh_core::message::{ChatEvent, Contact, Content, EventKind, Location, Media, MediaKind};
-use serde_json::Value;
 
 use super::Recipient;
 use super::event;
+use super::node::Node;
 use super::origin::name;
 
 /// What stands around the content of a message.
@@ -58,7 +58,7 @@ const MEDIA: &[(&str, MediaKind)] = &[
     ("document", MediaKind::Document),
 ];
 
-pub(super) fn of_message(message: &Value, to: &Recipient) -> Content {
+pub(super) fn of_message(message: &Node<'_>, to: &Recipient) -> Content {
     if let Some(text) = message["text"].as_str() {
         return of_text(text, to);
     }
@@ -91,12 +91,12 @@ fn of_text(text: &str, to: &Recipient) -> Content {
     Content::Text(text.to_owned())
 }
 
-fn of_media(message: &Value) -> Option<Media> {
+fn of_media(message: &Node<'_>) -> Option<Media> {
     let (kind, file) = match largest(&message["photo"]) {
         Some(photo) => (MediaKind::Image, photo),
         None => MEDIA.iter().find_map(|(field, kind)| {
             let file = &message[*field];
-            file["file_id"].is_string().then_some((*kind, file))
+            file["file_id"].as_str().is_some().then_some((*kind, file))
         })?,
     };
     let mut media = Media::new(kind, file["file_id"].as_str()?);
@@ -112,15 +112,15 @@ fn of_media(message: &Value) -> Option<Media> {
 }
 
 /// A photo is told in several sizes.
-fn largest(sizes: &Value) -> Option<&Value> {
-    let sizes = sizes.as_array()?.iter().filter(|size| size["file_id"].is_string());
+fn largest<'n, 'a>(sizes: &'n Node<'a>) -> Option<&'n Node<'a>> {
+    let sizes = sizes.as_array()?.iter().filter(|size| size["file_id"].as_str().is_some());
     sizes.max_by_key(|size| {
         let length = |field: &str| size[field].as_u64().unwrap_or(0);
         length("width").saturating_mul(length("height"))
     })
 }
 
-fn of_location(at: &Value, name: Option<&str>) -> Option<Location> {
+fn of_location(at: &Node<'_>, name: Option<&str>) -> Option<Location> {
     Some(Location {
         latitude: at["latitude"].as_f64()?,
         longitude: at["longitude"].as_f64()?,
@@ -128,16 +128,15 @@ fn of_location(at: &Value, name: Option<&str>) -> Option<Location> {
     })
 }
 
-fn of_contact(contact: &Value) -> Option<Contact> {
+fn of_contact(contact: &Node<'_>) -> Option<Contact> {
     let phone = contact["phone_number"].as_str().map(str::to_owned);
     Some(Contact { name: name(contact)?, phone })
 }
 
-/// The first field that is not around the content.
-fn unknown_kind(message: &Value) -> &str {
-    let fields = message.as_object().into_iter().flatten();
-    let mut names = fields.map(|(name, _)| name.as_str());
-    names.find(|name| ENVELOPE.binary_search(name).is_err()).unwrap_or("message")
+/// The field that is not around the content; the first by name, for nothing says which it is.
+fn unknown_kind<'n>(message: &'n Node<'_>) -> &'n str {
+    let names = message.fields().into_iter().flatten().map(|(name, _)| &**name);
+    names.filter(|name| ENVELOPE.binary_search(name).is_err()).min().unwrap_or("message")
 }
 
 #[cfg(test)]

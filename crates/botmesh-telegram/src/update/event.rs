@@ -1,9 +1,9 @@
 //! What happens rather than being said.
 
 use botmesh_core::message::{ChatEvent, Content, EventKind, Reaction};
-use serde_json::Value;
 
 use super::message_id;
+use super::node::Node;
 use super::origin::name;
 
 /// The service messages of <https://core.telegram.org/bots/api#message> that have no kind of their
@@ -58,7 +58,7 @@ const SERVICE: &[&str] = &[
     "write_access_allowed",
 ];
 
-pub(super) fn of_service(message: &Value) -> Option<ChatEvent> {
+pub(super) fn of_service(message: &Node<'_>) -> Option<ChatEvent> {
     if let Some(members) = message["new_chat_members"].as_array() {
         let names: Vec<String> = members.iter().filter_map(name).collect();
         return Some(ChatEvent::new(EventKind::Joined).with_detail(names.join(", ")));
@@ -75,7 +75,7 @@ pub(super) fn of_service(message: &Value) -> Option<ChatEvent> {
 }
 
 /// A message of ours or of a user has another content now.
-pub(super) fn of_edit(message: &Value) -> Content {
+pub(super) fn of_edit(message: &Node<'_>) -> Content {
     let mut event = ChatEvent::new(EventKind::Edited);
     let words = message["text"].as_str().or_else(|| message["caption"].as_str());
     event.detail = words.map(str::to_owned);
@@ -84,7 +84,7 @@ pub(super) fn of_edit(message: &Value) -> Content {
 }
 
 /// The owner of a business account wrote to a customer: nobody has asked the bot.
-pub(super) fn of_owner(message: &Value) -> Content {
+pub(super) fn of_owner(message: &Node<'_>) -> Content {
     let mut event = ChatEvent::new(EventKind::Other("business_owner_message".to_owned()));
     event.detail = message["text"].as_str().map(str::to_owned);
     event.message = message_id(&message["message_id"]);
@@ -92,8 +92,8 @@ pub(super) fn of_owner(message: &Value) -> Content {
 }
 
 /// <https://core.telegram.org/bots/api#messagereactionupdated>
-pub(super) fn of_reaction(update: &Value) -> Content {
-    let list = |field: &str| update[field].as_array().map(Vec::as_slice).unwrap_or_default();
+pub(super) fn of_reaction(update: &Node<'_>) -> Content {
+    let list = |field: &str| update[field].as_array().unwrap_or_default();
     let (old, new) = (list("old_reaction"), list("new_reaction"));
     let added = new.iter().find(|reaction| !old.contains(reaction)).or_else(|| new.first());
     let emoji = added.and_then(|reaction| {
@@ -107,7 +107,7 @@ pub(super) fn of_reaction(update: &Value) -> Content {
 }
 
 /// Any other kind of update, known or not.
-pub(super) fn of_other(kind: &str, update: &Value) -> Content {
+pub(super) fn of_other(kind: &str, update: &Node<'_>) -> Content {
     let event = match kind {
         "my_chat_member" => of_own_membership(update),
         "chat_member" => of_membership(update),
@@ -123,8 +123,8 @@ pub(super) fn of_other(kind: &str, update: &Value) -> Content {
 }
 
 /// The bot itself was added, removed, blocked or unblocked.
-fn of_own_membership(update: &Value) -> ChatEvent {
-    let private = update["chat"]["type"] == "private";
+fn of_own_membership(update: &Node<'_>) -> ChatEvent {
+    let private = update["chat"]["type"].as_str() == Some("private");
     let kind = match (is_in(&update["old_chat_member"]), is_in(&update["new_chat_member"])) {
         (_, false) => EventKind::Stopped,
         (false, true) if !private => EventKind::Started,
@@ -137,7 +137,7 @@ fn of_own_membership(update: &Value) -> ChatEvent {
     event
 }
 
-fn of_membership(update: &Value) -> ChatEvent {
+fn of_membership(update: &Node<'_>) -> ChatEvent {
     let kind = match (is_in(&update["old_chat_member"]), is_in(&update["new_chat_member"])) {
         (false, true) => EventKind::Joined,
         (true, false) => EventKind::Left,
@@ -149,18 +149,17 @@ fn of_membership(update: &Value) -> ChatEvent {
 }
 
 /// <https://core.telegram.org/bots/api#chatmember>
-fn is_in(member: &Value) -> bool {
+fn is_in(member: &Node<'_>) -> bool {
     match member["status"].as_str() {
         Some("left" | "kicked") | None => false,
-        Some("restricted") => member["is_member"] == true,
+        Some("restricted") => member["is_member"].is_true(),
         Some(_) => true,
     }
 }
 
-fn of_deletion(update: &Value) -> ChatEvent {
-    let ids = update["message_ids"].as_array().map(Vec::as_slice).unwrap_or_default();
-    let words: Vec<String> =
-        ids.iter().filter_map(Value::as_i64).map(|id| id.to_string()).collect();
+fn of_deletion(update: &Node<'_>) -> ChatEvent {
+    let ids = update["message_ids"].as_array().unwrap_or_default();
+    let words: Vec<String> = ids.iter().filter_map(Node::as_i64).map(|id| id.to_string()).collect();
     let mut event = ChatEvent::new(EventKind::Deleted).with_detail(words.join(","));
     if let [only] = ids {
         event.message = message_id(only);
@@ -169,10 +168,10 @@ fn of_deletion(update: &Value) -> ChatEvent {
 }
 
 /// The words in what is told, where there are some.
-fn detail(value: &Value) -> Option<String> {
+fn detail(value: &Node<'_>) -> Option<String> {
     match value {
-        Value::String(text) => Some(text.clone()),
-        Value::Number(number) => Some(number.to_string()),
+        Node::Text(text) => Some(text.to_string()),
+        Node::Number(number) => Some(number.to_string()),
         _ => ["query", "invoice_payload", "question", "name", "text", "data", "id"]
             .iter()
             .find_map(|field| value[*field].as_str())

@@ -112,7 +112,7 @@ async fn unknown_updates_arrive_as_they_are() {
     let of_ana: Vec<_> = given.iter().filter(|message| message.chat.chat() == "42").collect();
     let [hologram, sent, said] = of_ana[..] else { panic!("{given:?}") };
     assert!(matches!(hologram.content, Content::Event(_)));
-    assert_eq!(hologram.raw.as_ref().unwrap()["hologram"]["beam"], json!([1, 2]));
+    assert_eq!(hologram.raw.as_ref().unwrap().value()["hologram"]["beam"], json!([1, 2]));
     assert_eq!(sent.content, Content::Unsupported { kind: "hologram".to_owned() });
     assert_eq!(said.body(), Some("still here"));
     let apart = given.iter().filter(|message| message.chat.chat() == "bot").count();

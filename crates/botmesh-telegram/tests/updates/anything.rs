@@ -55,7 +55,8 @@ proptest! {
             value = json!({ "message": value });
         }
         value["update_id"] = id.into();
-        let update = Update::from_json(value.to_string().as_bytes()).unwrap();
+        let text = value.to_string();
+        let update = Update::from_json(text.as_bytes()).unwrap();
         prop_assert_eq!(update.id(), id);
         let message = update.to_message(&recipient());
         prop_assert!(message.id.is_some());
