@@ -2,7 +2,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use reqwest::multipart::{Form, Part};
-use serde_json::{Map, Value};
+use serde::ser::{Serialize, SerializeMap as _, Serializer};
+use serde_json::Value;
 
 use super::Failure;
 
@@ -11,9 +12,13 @@ use super::Failure;
 #[derive(Debug)]
 pub(crate) struct Request {
     method: &'static str,
-    fields: Map<String, Value>,
+    fields: Fields,
     files: Vec<File>,
 }
+
+/// The fields of a call, each once.
+#[derive(Debug, Default)]
+pub(crate) struct Fields(Vec<(&'static str, Value)>);
 
 /// A file that goes along.
 #[derive(Debug)]
@@ -31,7 +36,7 @@ pub(crate) enum FileBytes {
 
 impl Request {
     pub(crate) fn new(method: &'static str) -> Self {
-        Self { method, fields: Map::new(), files: Vec::new() }
+        Self { method, fields: Fields::default(), files: Vec::new() }
     }
 
     pub(crate) const fn method(&self) -> &'static str {
@@ -42,12 +47,17 @@ impl Request {
         !self.files.is_empty()
     }
 
-    pub(crate) const fn fields(&self) -> &Map<String, Value> {
+    pub(crate) const fn fields(&self) -> &Fields {
         &self.fields
     }
 
-    pub(crate) fn set(&mut self, field: &str, value: impl Into<Value>) {
-        self.fields.insert(field.to_owned(), value.into());
+    pub(crate) fn set(&mut self, field: &'static str, value: impl Into<Value>) {
+        let fields = &mut self.fields.0;
+        let value = value.into();
+        match fields.iter_mut().find(|(name, _)| *name == field) {
+            Some((_, known)) => *known = value,
+            None => fields.push((field, value)),
+        }
     }
 
     /// Takes a file along; what is returned stands for it in the fields.
@@ -60,17 +70,27 @@ impl Request {
     /// The request as a form. It can be made again, as after a wait.
     pub(crate) async fn form(&self) -> Result<Form, Failure> {
         let mut form = Form::new();
-        for (name, value) in &self.fields {
+        for (name, value) in &self.fields.0 {
             let text = match value {
                 Value::String(text) => text.clone(),
                 other => other.to_string(),
             };
-            form = form.text(name.clone(), text);
+            form = form.text(*name, text);
         }
         for (number, file) in self.files.iter().enumerate() {
             form = form.part(format!("file{number}"), file.part().await?);
         }
         Ok(form)
+    }
+}
+
+impl Serialize for Fields {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(self.0.len()))?;
+        for (name, value) in &self.0 {
+            map.serialize_entry(name, value)?;
+        }
+        map.end()
     }
 }
 

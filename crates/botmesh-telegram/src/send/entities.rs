@@ -146,7 +146,7 @@ mod tests {
     fn received(message: &Outgoing) -> Vec<(u16, Vec<String>)> {
         let mut all = Vec::new();
         for call in plan(&Address::chat(7), message).unwrap() {
-            let fields = Value::from(call.fields().clone());
+            let fields = serde_json::to_value(call.fields()).unwrap();
             let units: Vec<u16> = fields["text"].as_str().unwrap().encode_utf16().collect();
             let mut formats = vec![Vec::new(); units.len()];
             for entity in fields["entities"].as_array().into_iter().flatten() {
