@@ -68,7 +68,7 @@ pub(super) fn of_service(message: &Node<'_>) -> Option<ChatEvent> {
         left.detail = name(&message["left_chat_member"]);
         return Some(left);
     }
-    let kind = SERVICE.iter().find(|field| message.get(**field).is_some())?;
+    let kind = SERVICE.iter().find(|field| message.get(field).is_some())?;
     let mut event = ChatEvent::new(EventKind::Other((*kind).to_owned()));
     event.detail = detail(&message[*kind]);
     Some(event)
