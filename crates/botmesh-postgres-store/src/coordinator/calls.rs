@@ -76,14 +76,16 @@ impl Calls {
         call.map(|(_, values)| values).ok_or_else(unknown)
     }
 
-    /// Runs a statement of which at most one row is the answer.
+    /// Runs a statement of which at most one row is the answer, as patiently as the store does: it is
+    /// not repeated like an operation.
     #[cfg(feature = "durability")]
     pub(super) async fn row(
         &self,
         statement: &Statement,
         values: Vec<Value>,
     ) -> Result<Option<Row>, BackendError> {
-        let rows = self.driver.attempt_within(self.response, statement, &values.into()).await;
+        let response = self.driver.connections.settings().response;
+        let rows = self.driver.attempt_within(response, statement, &values.into()).await;
         let rows = rows.map_err(|failure| self.explain(failure))?;
         self.has_worked.store(true, Ordering::Relaxed);
         Ok(rows.into_iter().next())

@@ -86,7 +86,8 @@ impl<B: Backend> JournaledTurns for CoordinatorClient<B> {
         let claim = Claim::new(key.clone(), session, sequence, shared.releases.clone());
         let ticket = live.ticket(sequence);
         let reserve = Operation::Reserve { key: key.clone(), ticket, epoch: live.epoch() };
-        let patience = shared.settings.lease() / 3;
+        // As patient as with a message that is admitted alone: it is not repeated so soon.
+        let patience = shared.settings.lease();
         let answered = match tokio::time::timeout(patience, journal.ingest(record, &reserve)).await
         {
             Ok(answered) => answered,
@@ -140,17 +141,14 @@ impl<B: Backend> JournaledTurns for CoordinatorClient<B> {
         let incarnation = session.incarnation().clone();
         let ticket = TicketId { incarnation: incarnation.clone(), sequence };
         let release = Operation::Release { key: key.clone(), ticket };
-        let patience = shared.settings.lease() / 3;
-        let answered = tokio::time::timeout(patience, journal.commit(commit, &release)).await;
-        let Departure { committed, reply } = match answered {
-            Ok(Ok(departure)) => departure,
-            Ok(Err(BackendError::Unfit(reason))) => {
-                return Err(CoordinationError::Unfit { reason });
-            }
-            Ok(Err(BackendError::Refused(source) | BackendError::Unknown(source))) => {
+        // Whoever asks gives up when the turn is lost, and not before: to send it again would load
+        // a slow backend twice.
+        let Departure { committed, reply } = match journal.commit(commit, &release).await {
+            Ok(departure) => departure,
+            Err(BackendError::Unfit(reason)) => return Err(CoordinationError::Unfit { reason }),
+            Err(BackendError::Refused(source) | BackendError::Unknown(source)) => {
                 return Err(failed(source));
             }
-            Err(elapsed) => return Err(failed(elapsed.into())),
         };
         if let Some(reply) = reply {
             shared.tickets.close(sequence);
