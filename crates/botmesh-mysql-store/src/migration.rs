@@ -30,9 +30,9 @@ impl Migration {
         };
         let mut begun = Self { connection };
         // The lock is one of the whole server, and ends with the connection. Its name may have 64
-        // characters, which a database and a prefix may not fit in.
+        // characters, which a database and a prefix may not fit in. MySQL 9.6 has no SHA1 any more.
         let lock = format!(
-            "SELECT GET_LOCK(CONCAT('botmesh ', SHA1(CONCAT(DATABASE(), ' {}'))), {})",
+            "SELECT GET_LOCK(CONCAT('botmesh ', SHA2(CONCAT(DATABASE(), ' {}'), 224)), {})",
             settings.names,
             PATIENCE.as_secs()
         );
