@@ -140,6 +140,7 @@ impl Launcher for Recipe {
             lease: self.chaos.lease,
             handling: HANDLING,
             is_durable: self.chaos.is_durable,
+            dies_at: None,
         };
         Process::start(&self.chaos.program, &orders.write()?)
     }

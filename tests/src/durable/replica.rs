@@ -45,6 +45,9 @@ pub struct Orders {
     pub handling: Duration,
     /// Whether it keeps them at all, so that a test can prove that this is noticed.
     pub is_durable: bool,
+    /// The place among its calls to the store, before or behind one, at which it kills itself. It is
+    /// then alone with its store.
+    pub dies_at: Option<usize>,
 }
 
 /// How a bot gets its messages.
@@ -123,7 +126,10 @@ impl Orders {
     async fn start(&self) -> Result<(RunningBot, Option<ServerHandle>), BotError> {
         let replica = ReplicaId::new(self.replica.as_str())?;
         let settings = CoordinatorSettings::builder().lease(self.lease).build()?;
-        let mut bot = self.store.of(self.connected()?, replica, settings).await?;
+        let mut bot = match self.dies_at {
+            Some(at) => self.store.deadly(self.connected()?, at).await?,
+            None => self.store.of(self.connected()?, replica, settings).await?,
+        };
         if self.is_durable {
             bot = bot.durability(Durability::inbox_and_outbox().lease(self.lease * 2));
         }

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use anyhow::{Context as _, Result};
 use botmesh_core::bot::Coordination;
 use botmesh_core::coordination::CoordinatorSettings;
-use botmesh_core::store::DeadLetter;
+use botmesh_core::store::{DeadLetter, StoreError};
+use botmesh_core::testing::{CrashPoints, CrashingStore};
 use botmesh_core::{Bot, BotError, ReplicaId};
 use botmesh_mongo_store::MongoStore;
 use botmesh_mysql_store::MysqlStore;
@@ -100,18 +101,37 @@ impl Store {
         })
     }
 
+    /// Gives a bot that is alone this store, and kills the process at the call with this number.
+    ///
+    /// # Errors
+    /// When the store cannot be opened.
+    pub async fn deadly(&self, bot: Bot, at: usize) -> Result<Bot, BotError> {
+        let points = CrashPoints::at(at);
+        let deadly = CrashingStore::new(self.open().await?, points.clone());
+        tokio::spawn(async move {
+            points.crashed().await;
+            // As `kill -9`: nothing is flushed, closed or dropped.
+            std::process::abort();
+        });
+        Ok(bot.store(deadly))
+    }
+
     /// What was given up.
     ///
     /// # Errors
     /// When the store cannot be read.
     pub async fn dead_letters(&self) -> Result<Vec<DeadLetter>> {
-        let store: Arc<dyn botmesh_core::store::Store> = match self {
+        let store = self.open().await?;
+        let inbox = store.inbox().context("the store has no inbox")?;
+        Ok(inbox.dead_letters(None, LETTERS).await?)
+    }
+
+    async fn open(&self) -> Result<Arc<dyn botmesh_core::store::Store>, StoreError> {
+        Ok(match self {
             Self::Sqlite { path } => Arc::new(SqliteStore::open(path).await?),
             Self::Shared { server, url, prefix } => {
                 on_server!(server, url, prefix, store => Arc::new(store))
             }
-        };
-        let inbox = store.inbox().context("the store has no inbox")?;
-        Ok(inbox.dead_letters(None, LETTERS).await?)
+        })
     }
 }

@@ -14,9 +14,13 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A place of its own on the server that the variable names; none where there is none.
 pub(crate) fn postgres() -> Option<Store> {
-    let url = absent::server("BOTMESH_TEST_POSTGRES_URL")?;
-    let (server, prefix) = (Server::Postgres, format!("{}_", prefix()));
-    Some(Store::Shared { server, url, prefix })
+    shared(Server::Postgres, "BOTMESH_TEST_POSTGRES_URL")
+}
+
+/// A place of its own on a server of this kind, which the variable names.
+pub(crate) fn shared(server: Server, variable: &str) -> Option<Store> {
+    let url = absent::server(variable)?;
+    Some(Store::Shared { server, url, prefix: format!("{}_", prefix()) })
 }
 
 fn prefix() -> String {
@@ -38,12 +42,13 @@ pub(crate) struct Setting {
     pub(crate) store: Store,
     pub(crate) handling: Duration,
     pub(crate) is_durable: bool,
+    pub(crate) dies_at: Option<usize>,
 }
 
 impl Setting {
     pub(crate) async fn new(store: Store, handling: Duration) -> Self {
         let platform = FakeTelegram::start().await.unwrap();
-        Self { platform, store, handling, is_durable: true }
+        Self { platform, store, handling, is_durable: true, dies_at: None }
     }
 
     /// Starts a replica that asks for updates.
@@ -60,6 +65,7 @@ impl Setting {
             lease: LEASE,
             handling: self.handling,
             is_durable: self.is_durable,
+            dies_at: self.dies_at,
         };
         let program = Path::new(env!("CARGO_BIN_EXE_durable"));
         Process::start(program, &orders.write().unwrap()).unwrap()

@@ -24,6 +24,10 @@ type Fields<'a> = Vec<(Cow<'a, str>, Node<'a>)>;
 /// As many fields as most objects have.
 const FIELDS: usize = 8;
 
+/// As what field serde_json tells a number to whoever reads anything, where some crate of the program
+/// has switched its feature `arbitrary_precision` on.
+const PRECISE: &str = "$serde_json::private::Number";
+
 static NULL: Node<'static> = Node::Null;
 
 impl<'a> Node<'a> {
@@ -197,6 +201,12 @@ impl<'de> Visitor<'de> for Reader {
             }
             fields.push((name, all.next_value()?));
         }
+        if let [(name, Node::Text(number))] = &fields[..]
+            && name == PRECISE
+            && let Ok(number) = number.parse()
+        {
+            return Ok(Node::Number(number));
+        }
         Ok(Node::Fields(fields))
     }
 }
@@ -265,6 +275,14 @@ mod tests {
         assert!(read(r#"{"a":1,"b":2}"#) == read(r#"{"b":2,"a":1}"#));
         assert!(read(r#"{"a":1}"#) != read(r#"{"a":1,"b":2}"#));
         assert!(same(&read(r#"{"\u0061":"\n"}"#), &json!({"a": "\n"})));
+    }
+
+    /// I1: a number is one also where serde_json keeps all of its digits.
+    #[test]
+    fn a_number_of_arbitrary_precision_is_a_number() {
+        let told = format!(r#"{{"latitude":{{"{PRECISE}":"1.5"}}}}"#);
+        assert_eq!(read(&told)["latitude"].as_f64(), Some(1.5));
+        assert!(read(&format!(r#"{{"{PRECISE}":"no"}}"#)).is_object());
     }
 
     #[test]
