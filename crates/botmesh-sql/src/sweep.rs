@@ -55,7 +55,7 @@ impl Statements {
 }
 
 impl<D: Driver> SqlStore<D> {
-    /// Counts a write, and sweeps one of the tables after each so many of them. A failure is no
+    /// Counts a write, and sweeps one of the tables after every so many of them. A failure is no
     /// failure of the write; the next sweep tries again.
     pub async fn sweep_now_and_then(&self) {
         let writes = self.writes.fetch_add(1, Ordering::Relaxed);
