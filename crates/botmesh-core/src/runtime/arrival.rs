@@ -68,18 +68,15 @@ impl Runtime {
     pub(super) async fn arrive(self: &Arc<Self>, arrival: Arrival) -> Option<Queued> {
         let Arrival { message, gate, reserving, reserved: _, told } = arrival;
         let chat = message.chat.clone();
-        let (admitted, place) = match self.take_in(message).await {
-            Ok((admitted, place)) => (Ok(admitted), place),
-            Err(error) => (Err(error), None),
-        };
+        let taken = self.take_in(message).await;
         drop(gate);
         self.leave_gate(&chat);
-        let (told_what, work) = match admitted {
-            Ok(Admitted { accepted, work }) => (Ok(accepted), work),
-            Err(error) => (Err(error), None),
+        let (accepted, work, place) = match taken {
+            Ok((Admitted { accepted, work }, place)) => (Ok(accepted), work, place),
+            Err(error) => (Err(error), None, None),
         };
         // Whoever delivered it may have gone.
-        let _ = told.send(told_what);
+        let _ = told.send(accepted);
         let work = work?;
         let place = match (place, &self.coordinated) {
             (Some(place), _) => place,

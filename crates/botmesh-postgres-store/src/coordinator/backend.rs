@@ -14,7 +14,7 @@ use super::batch;
 use super::calls::Calls;
 use super::dispatcher::Dispatcher;
 use super::ear::{Ear, Hearing};
-use super::home::Home;
+use super::home::{Home, run_at};
 use crate::connections::Connections;
 use crate::driver::{NAME, PostgresDriver};
 use crate::failure::Failure;
@@ -108,12 +108,10 @@ impl PostgresBackend {
         home: Handle,
     ) -> Result<Reply, BackendError> {
         let channel = self.channel_of(operation);
-        if home.id() == Handle::current().id() {
-            return self.calls.one(&driver, operation, &channel).await;
-        }
         let (calls, operation) = (Arc::clone(&self.calls), operation.clone());
-        let executing = home.spawn(async move { calls.one(&driver, &operation, &channel).await });
-        executing.await.unwrap_or_else(|ended| Err(BackendError::Unknown(Box::new(ended))))
+        let executing = async move { calls.one(&driver, &operation, &channel).await };
+        let executed = run_at(&home, executing).await;
+        executed.unwrap_or_else(|ended| Err(BackendError::Unknown(Box::new(ended))))
     }
 
     /// Where the wake-ups of an incarnation that is registered go; nowhere if nobody listens.
