@@ -32,6 +32,7 @@ mod outbox;
 mod place;
 mod profile;
 mod recent;
+mod recorded;
 mod records;
 mod restoring;
 mod router;
@@ -42,6 +43,7 @@ mod supervisor;
 mod timer;
 mod turn;
 mod wakes;
+mod waking;
 mod writer;
 
 pub use broken_rule::BrokenRule;

@@ -6,7 +6,7 @@ use crate::id::{ChatKey, Position};
 use crate::message::Message;
 use crate::store::InboxStore;
 
-/// A message that could not be processed in all its attempts.
+/// A message, or the wake-up of a conversation, that could not be processed in all its attempts.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct DeadLetter {
@@ -14,7 +14,7 @@ pub struct DeadLetter {
     pub chat: ChatKey,
     /// Its place in the inbox of the chat.
     pub position: Position,
-    /// The message; none when what the inbox has of it cannot be read.
+    /// The message; none for a wake-up, and when what the inbox has of it cannot be read.
     pub message: Option<Message>,
     /// How often it was tried.
     pub attempts: u32,

@@ -29,6 +29,7 @@ const MOST: usize = 500;
 
 /// What the users say, in this order.
 const SAID: &[(&str, &str)] = &[
+    ("eve", "nap"),
     ("ana", "go"),
     ("bob", "hi"),
     ("ana", "Ana"),
@@ -41,7 +42,11 @@ const SAID: &[(&str, &str)] = &[
 const HEARD: &[(&str, &[&str])] = &[
     ("ana", &["First name?", "Second name?", "Ana and Cleo", "1: thanks", "2: thanks"]),
     ("bob", &["1: hi", "2: hi", "1: you", "2: you"]),
+    ("eve", &["Good night", "Good morning", "Breakfast is ready"]),
 ];
+
+/// How long the sleep is of a conversation that time moves on.
+const NAP: Duration = Duration::from_millis(100);
 
 /// What a platform and a bot are like in a run.
 #[derive(Debug, Clone, Copy)]
@@ -119,7 +124,7 @@ async fn run(fixture: &dyn StoreFixture, setting: Setting, at: usize) -> Result<
         };
         let points = if number == 0 { points.clone() } else { CrashPoints::never() };
         let store = CrashingStore::new(Arc::clone(&store), points);
-        processes.push(start(connection, store, hub.as_ref()).await?);
+        processes.push(start(connection, store, hub.as_ref(), setting).await?);
     }
     let mut is_dead = false;
     for (number, (user, text)) in SAID.iter().enumerate() {
@@ -146,7 +151,7 @@ async fn run(fixture: &dyn StoreFixture, setting: Setting, at: usize) -> Result<
                 }
                 None => {
                     is_dead = true;
-                    replace(&mut processes, &platform, &store).await?;
+                    replace(&mut processes, &platform, &store, setting).await?;
                 }
             }
         }
@@ -155,7 +160,7 @@ async fn run(fixture: &dyn StoreFixture, setting: Setting, at: usize) -> Result<
     loop {
         if !is_dead && points.passed() > at {
             is_dead = true;
-            replace(&mut processes, &platform, &store).await?;
+            replace(&mut processes, &platform, &store, setting).await?;
         }
         if all_was_heard(&platform) && is_idle(&processes).await {
             break;
@@ -174,12 +179,14 @@ async fn start(
     connection: TestProvider,
     store: CrashingStore,
     hub: Option<&MemoryCoordinationHub>,
+    setting: Setting,
 ) -> Result<Process, CaseError> {
     let durability = Durability::inbox_and_outbox().lease(LEASE);
     let mut bot = Bot::new(connection.clone())
         .store(store)
         .durability(durability)
         .flow(two_names())
+        .flow(nap(setting))
         .fallback(|ctx| async move {
             ctx.reply(format!("1: {}", ctx.text())).await?;
             ctx.reply(format!("2: {}", ctx.text())).await
@@ -208,11 +215,19 @@ fn two_names() -> Flow<Vec<String>> {
         .persistent()
 }
 
+/// Where there are replicas it keeps nobody waiting, for they look seldom at what others wake.
+fn nap(setting: Setting) -> Flow<()> {
+    let flow = flow("nap").enter_on("nap").say(|()| "Good night");
+    let flow = if setting.replicas > 1 { flow } else { flow.resume_after(NAP) };
+    flow.say(|()| "Good morning").say(|()| "Breakfast is ready").persistent()
+}
+
 /// Ends the first process where it stands, and starts it again unless another takes its place.
 async fn replace(
     processes: &mut [Process],
     platform: &TestProvider,
     store: &Arc<dyn Store>,
+    setting: Setting,
 ) -> Result<(), CaseError> {
     let [first, others @ ..] = processes else { return Ok(()) };
     if let Some(coordinator) = first.coordinator.take() {
@@ -221,7 +236,7 @@ async fn replace(
     drop(first.running.take());
     if others.is_empty() {
         let store = CrashingStore::new(Arc::clone(store), CrashPoints::never());
-        *first = start(platform.clone(), store, None).await?;
+        *first = start(platform.clone(), store, None, setting).await?;
     }
     Ok(())
 }

@@ -9,6 +9,7 @@ use super::coordination::Coordinated;
 use super::event::Activity;
 use super::lanes::{Queued, Work};
 use super::place::Place;
+use super::recorded::Recorded;
 use super::records::LaneMemory;
 use super::router::{Action, Next};
 use super::turn::Turn;
@@ -31,6 +32,7 @@ impl Runtime {
         memory: &mut LaneMemory,
     ) {
         let Queued { work, place } = queued;
+        memory.begin();
         match (&self.coordinated, place) {
             (Some(coordinated), Some(place))
                 if !(matches!(work, Work::Wake(_))
@@ -42,7 +44,7 @@ impl Runtime {
                 let turn = ChatTurn::local(chat.clone(), self.fences.next());
                 let (guard, is_record) = (turn.guard(), matches!(work, Work::Record(_)));
                 self.work(&guard, work, memory).await;
-                if is_record && guard.check().is_err() {
+                if (is_record || memory.is_under_way()) && guard.check().is_err() {
                     self.lanes.drain(chat, self);
                 }
             }
@@ -94,7 +96,7 @@ impl Runtime {
                     cut.disarm(&self.timers);
                 }
                 self.wake_dropped(chat);
-                if is_record {
+                if is_record || memory.is_under_way() {
                     self.lost_record(&guard, reason, own, memory).await;
                 }
                 if reason == LossReason::Superseded || reason == LossReason::Settled {
@@ -106,11 +108,10 @@ impl Runtime {
     }
 
     async fn work(self: &Arc<Self>, guard: &TurnGuard, work: Work, memory: &mut LaneMemory) {
-        let turn = Turn::new(guard.clone());
         let done = async {
             match work {
-                Work::Message(message) => self.handle(&turn, message).await,
-                Work::Wake(wake) => Box::pin(self.wake(&turn, &wake)).await,
+                Work::Message(message) => self.handle(&Turn::new(guard.clone()), message).await,
+                Work::Wake(wake) => Box::pin(self.wake(guard, &wake, memory)).await,
                 Work::Record(own) => {
                     Box::pin(self.run_record(guard, own, memory)).await;
                     Ok(())
@@ -119,6 +120,18 @@ impl Runtime {
         };
         if let Err((during, error)) = caught(done).await {
             self.events.error(Some(guard.key()), during, error);
+        }
+    }
+
+    /// Does what a record is about.
+    pub(super) async fn handle_recorded(
+        self: &Arc<Self>,
+        turn: &Turn,
+        recorded: Recorded,
+    ) -> Result<(), (Activity, BotError)> {
+        match recorded {
+            Recorded::Message(message) => self.handle(turn, message).await,
+            Recorded::Wake(wake) => Box::pin(self.wake_recorded(turn, wake)).await,
         }
     }
 

@@ -6,12 +6,12 @@ use super::activity::caught;
 use super::event::{Activity, Event};
 use super::open_record::OpenRecord;
 use super::outbox::Outbox;
+use super::recorded::Recorded;
 use super::turn::Turn;
 use super::writer::has_expired;
 use crate::coordination::{LossReason, TurnGuard};
 use crate::error::BotError;
 use crate::id::Position;
-use crate::message::Message;
 use crate::provider::{ProviderError, SendError};
 use crate::store::{Commit, Committed, InboxRecord, Postponement, StoreError};
 
@@ -25,7 +25,7 @@ const UNCOUNT_WITHIN: Duration = Duration::from_secs(1);
 pub(super) struct Attempt {
     pub(super) position: Position,
     pub(super) has_more: bool,
-    message: Box<Message>,
+    recorded: Recorded,
     /// How often the record was begun, this time included.
     begun: u32,
     outbox: Outbox,
@@ -49,15 +49,15 @@ pub(super) enum Ended {
 
 impl Attempt {
     /// The first attempt of a record that nobody has begun.
-    pub(super) fn first(position: Position, message: Box<Message>) -> Self {
+    pub(super) fn first(position: Position, recorded: Recorded) -> Self {
         let outbox = Outbox::new(None, 1, false);
-        Self { position, has_more: false, message, begun: 1, outbox }
+        Self { position, has_more: false, recorded, begun: 1, outbox }
     }
 
     /// An attempt of a record that was begun for it.
-    pub(super) fn begun(record: &InboxRecord, message: Box<Message>, outbox: Outbox) -> Self {
+    pub(super) fn begun(record: &InboxRecord, recorded: Recorded, outbox: Outbox) -> Self {
         let InboxRecord { position, attempts, has_more, .. } = *record;
-        Self { position, has_more, message, begun: attempts, outbox }
+        Self { position, has_more, recorded, begun: attempts, outbox }
     }
 }
 
@@ -69,11 +69,11 @@ impl Runtime {
         tries: u32,
         under_way: &mut Option<UnderWay>,
     ) -> Ended {
-        let Attempt { position, message, begun, outbox, .. } = attempt;
+        let Attempt { position, recorded, begun, outbox, .. } = attempt;
         let record = Arc::new(OpenRecord::new(position, outbox));
         *under_way = Some(UnderWay { record: Arc::clone(&record), begun });
         let turn = Turn::of_record(guard.clone(), Arc::clone(&record));
-        let handled = caught(self.handle(&turn, message)).await;
+        let handled = caught(self.handle_recorded(&turn, recorded)).await;
         let failure = handled.err().or_else(|| record.failure());
         if guard.check().is_err() {
             return Ended::Left;
@@ -225,7 +225,7 @@ impl Runtime {
         let fence = self.fences.to_write(guard.fence());
         match inbox.bury(chat, position, fence, &told(&error)).await {
             Ok(true) => {
-                tracing::error!(%position, attempts, %error, "a message was given up");
+                tracing::error!(%position, attempts, %error, "a record was given up");
                 let error = Arc::new(error);
                 let chat = chat.clone();
                 self.events.emit(Event::DeadLetter { chat, position, attempts, during, error });

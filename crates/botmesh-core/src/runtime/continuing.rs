@@ -3,14 +3,13 @@ use std::sync::Arc;
 use super::conversing::{Active, Claimed, Definition, State, Waiting};
 use super::event::Activity;
 use super::restoring::Found;
-use super::timer::{Wake, WakeReason};
 use super::turn::Turn;
 use super::{Context, Runtime};
 use crate::error::BotError;
 use crate::flow::Input;
 use crate::message::Message;
 
-/// The way of a message or a wake-up into the conversation of its chat.
+/// The way of a message into the conversation of its chat.
 impl Runtime {
     /// Gives a message to the chat's conversation, if one waits for it.
     pub(super) async fn continue_conversation(
@@ -30,10 +29,10 @@ impl Runtime {
                 return Box::pin(self.fall_back(turn, info, stored, message)).await;
             }
         };
-        self.resumed(turn, &restored);
+        self.resumed(turn, &restored.active);
         if restored.is_due {
             // Its time passed while nobody was there to see it: that comes first.
-            let input = restored.wake_input();
+            let input = restored.active.wake_input(false);
             self.drive_flow(turn, restored.active, input).await;
             let Some(active) = self.conversations.take(turn.key()) else {
                 return Ok(Claimed::Free(message));
@@ -83,64 +82,6 @@ impl Runtime {
                 let mut active = Box::new(Active::new(number, run, listener, state));
                 active.stored = stored;
                 self.drive_flow(turn, active, Input::Enter).await;
-            }
-        }
-        Ok(())
-    }
-
-    /// Wakes a chat whose time has come.
-    pub(super) async fn wake(
-        self: &Arc<Self>,
-        turn: &Turn,
-        wake: &Wake,
-    ) -> Result<(), (Activity, BotError)> {
-        let Some(active) = self.conversations.take(turn.key()) else {
-            // With replicas, another one may have had the chat meanwhile and know nothing of the
-            // moment: what was in memory here is put aside then, and the store says what is due.
-            return match wake.reason {
-                WakeReason::Stored => self.wake_stored(turn).await,
-                _ if self.coordinated.is_some() => self.wake_stored(turn).await,
-                _ => Ok(()),
-            };
-        };
-        if !active.is_meant(wake.reason) {
-            self.conversations.park(turn.key(), active);
-            return Ok(());
-        }
-        match &active.state {
-            State::Function(..) => self.wake_function(turn, active).await,
-            State::Flow(flow) => {
-                let input = match wake.reason {
-                    _ if flow.0.is_paused() => Input::Woken,
-                    WakeReason::Idle { .. } => Input::Idle,
-                    _ => Input::TimedOut,
-                };
-                self.drive_flow(turn, active, input).await;
-            }
-        }
-        Ok(())
-    }
-
-    async fn wake_stored(self: &Arc<Self>, turn: &Turn) -> Result<(), (Activity, BotError)> {
-        let listener = || self.unheard_listener(turn.key());
-        let found = self.restore(turn, listener).await;
-        let mut restored = match found.map_err(|error| (Activity::Checkpoint, error))? {
-            Found::Nothing => return Ok(()),
-            Found::Conversation(restored) => restored,
-            Found::Broken(info, stored) => {
-                let given_up = self.give_up(turn, info, stored).await;
-                return given_up.map_err(|error| (Activity::Checkpoint, error));
-            }
-        };
-        if restored.is_due {
-            self.resumed(turn, &restored);
-            let input = restored.wake_input();
-            self.drive_flow(turn, restored.active, input).await;
-        } else {
-            // Somebody has written meanwhile.
-            restored.active.disarm(&self.timers);
-            if let Some(left) = restored.left {
-                self.wake_stored_in(turn.key(), left);
             }
         }
         Ok(())

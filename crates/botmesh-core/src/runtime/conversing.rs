@@ -11,7 +11,7 @@ use super::timer::{TimerId, Timers, Wake, WakeReason};
 use super::writer::Stored;
 use crate::conversation::{Conversation, Script};
 use crate::error::BotError;
-use crate::flow::{FlowDefinition, Persistence, Run};
+use crate::flow::{FlowDefinition, Input, Persistence, Run};
 use crate::id::{ChatKey, ConversationName, Fence, Revision};
 use crate::message::Message;
 use crate::question::{Question, WaitToken};
@@ -294,6 +294,15 @@ impl Active {
     /// Whether the present wait ends by `moment` at the latest.
     pub(super) fn is_over_by(&self, moment: Instant) -> bool {
         self.deadline.is_some_and(|deadline| deadline.is_over_by(moment))
+    }
+
+    /// What its moment is to it, or that its user is silent.
+    pub(super) fn wake_input(&self, is_idle: bool) -> Input {
+        match &self.state {
+            State::Flow(flow) if flow.0.is_paused() => Input::Woken,
+            _ if is_idle => Input::Idle,
+            _ => Input::TimedOut,
+        }
     }
 
     /// Whether `reason` means the present wait.

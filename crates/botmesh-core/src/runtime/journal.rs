@@ -4,6 +4,7 @@ use std::task::Poll;
 use super::Runtime;
 use super::arrival::Arrival;
 use super::lanes::{Entrance, Refusal, Work};
+use super::recorded::Recorded;
 use super::records::Own;
 use crate::coordination::Begins;
 use crate::id::ChatKey;
@@ -128,7 +129,8 @@ impl Runtime {
         }
         match admission {
             Admission::New { position, is_behind } => {
-                let own = Own { position, message: Box::new(message), is_behind, begins };
+                let recorded = Recorded::Message(Box::new(message));
+                let own = Own { position, recorded, is_behind, begins };
                 let work = Some(Work::Record(Some(Box::new(own))));
                 Ok(Admitted { accepted: Accepted::New, work })
             }

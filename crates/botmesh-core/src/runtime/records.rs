@@ -5,17 +5,17 @@ use super::activity::caught;
 use super::attempts::{Attempt, Ended, UnderWay};
 use super::event::Activity;
 use super::outbox::Outbox;
+use super::recorded::Recorded;
 use super::turn::Turn;
 use crate::coordination::{Begins, LossReason, TurnGuard};
 use crate::error::BotError;
 use crate::id::{ChatKey, Position};
-use crate::message::Message;
 use crate::store::{Begun, CheckpointChange, Commit, Committed, InboxRecord};
 
 /// A record that was admitted by this process and waits for its turn.
 pub(crate) struct Own {
     pub(super) position: Position,
-    pub(super) message: Box<Message>,
+    pub(super) recorded: Recorded,
     /// Whether the chat had earlier pending records.
     pub(super) is_behind: bool,
     pub(super) begins: Begins,
@@ -30,6 +30,18 @@ pub(super) struct LaneMemory {
     under_way: Option<UnderWay>,
 }
 
+impl LaneMemory {
+    /// Another piece of work begins.
+    pub(super) fn begin(&mut self) {
+        self.under_way = None;
+    }
+
+    /// Whether the present piece of work has a record that has not come to its end.
+    pub(super) const fn is_under_way(&self) -> bool {
+        self.under_way.is_some()
+    }
+}
+
 /// Each piece of work about records is the right to process the first pending one of the chat:
 /// which one that is is only known under the turn.
 impl Runtime {
@@ -39,7 +51,6 @@ impl Runtime {
         own: Option<Box<Own>>,
         memory: &mut LaneMemory,
     ) {
-        memory.under_way = None;
         if !self.journals() {
             if let Some(own) = own {
                 self.run_claimed(guard, *own).await;
@@ -61,11 +72,11 @@ impl Runtime {
             if memory.done >= position {
                 return;
             }
-            direct = own.take().map(|own| Attempt::first(own.position, own.message));
+            direct = own.take().map(|own| Attempt::first(own.position, own.recorded));
         }
         // Begun with its admission, under the turn that was granted by the same step.
         if let Some(own) = own.take_if(|own| own.begins == Begins::Under(guard.fence())) {
-            direct = Some(Attempt::first(own.position, own.message));
+            direct = Some(Attempt::first(own.position, own.recorded));
         }
         let mut tries = 0;
         loop {
@@ -155,14 +166,12 @@ impl Runtime {
             let error = format!("it was begun {most} times and never came to its end{last}");
             return Err((position, most, BotError::message(error)));
         }
-        let message = match own.take_if(|_| is_own) {
-            Some(own) => own.message,
-            None => Box::new(
-                serde_json::from_str(&record.body)
-                    .map_err(|error| (position, attempts, BotError::from(error)))?,
-            ),
+        let recorded = match own.take_if(|_| is_own) {
+            Some(own) => own.recorded,
+            None => Recorded::read(&record.body)
+                .map_err(|error| (position, attempts, BotError::from(error)))?,
         };
-        Ok(Attempt::begun(&record, message, outbox))
+        Ok(Attempt::begun(&record, recorded, outbox))
     }
 
     /// Processes a message of which only the id is kept: it is known once it was processed, and
@@ -171,7 +180,7 @@ impl Runtime {
         let Some((_, inbox)) = self.durable() else { return };
         let (chat, position) = (guard.key(), own.position);
         let turn = Turn::new(guard.clone());
-        if let Err((during, error)) = caught(self.handle(&turn, own.message)).await {
+        if let Err((during, error)) = caught(self.handle_recorded(&turn, own.recorded)).await {
             self.events.error(Some(chat), during, error);
             return self.release_record(chat, position).await;
         }

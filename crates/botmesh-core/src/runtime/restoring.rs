@@ -11,7 +11,7 @@ use super::turn::Turn;
 use super::writer::Stored;
 use crate::coordination::{CoordinatorEvent, HandoverOutcome};
 use crate::error::BotError;
-use crate::flow::{Input, RestoreError, Run, SavedFlow};
+use crate::flow::{RestoreError, Run, SavedFlow};
 use crate::id::ConversationName;
 use crate::message::{Message, Reply};
 use crate::text::t;
@@ -31,16 +31,6 @@ pub(super) enum Found {
     Conversation(Restored),
     /// A conversation that cannot go on here.
     Broken(HandoverInfo, Stored),
-}
-
-impl Restored {
-    /// What happens to it when it is due.
-    pub(super) fn wake_input(&self) -> Input {
-        match &self.active.state {
-            State::Flow(flow) if flow.0.is_paused() => Input::Woken,
-            _ => Input::TimedOut,
-        }
-    }
 }
 
 /// Why a body does not restore.
@@ -100,9 +90,9 @@ impl Runtime {
     }
 
     /// Reports that a conversation goes on here, where there are replicas.
-    pub(super) fn resumed(&self, turn: &Turn, restored: &Restored) {
+    pub(super) fn resumed(&self, turn: &Turn, active: &Active) {
         if self.coordinated.is_some() {
-            let name = self.conversations.definition(restored.active.number).name().clone();
+            let name = self.conversations.definition(active.number).name().clone();
             self.handed_over(turn, name, HandoverOutcome::Resumed);
         }
     }

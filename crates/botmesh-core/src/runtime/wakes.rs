@@ -21,7 +21,8 @@ const HORIZON: Duration = Duration::from_secs(60);
 /// So many are looked up at a time.
 const PAGE: usize = 1000;
 const RETRY: Duration = Duration::from_secs(1);
-/// How long after a failure the store is asked for a conversation that was dropped from memory.
+/// How long after a failure the store is asked for a conversation that was dropped from memory, and
+/// how long after the first look at the store comes the second.
 const AGAIN: Duration = Duration::from_secs(5);
 /// Where there are replicas, the one that has a conversation in memory is to be first to wake it.
 const OWNER_FIRST: Duration = Duration::from_secs(1);
@@ -55,6 +56,8 @@ impl Runtime {
     pub(super) async fn rearm_stored_wakes(self: Arc<Self>) {
         let alone = self.coordinated.is_none();
         let horizon = if alone { HORIZON_ALONE } else { HORIZON };
+        // What a process that died had sent to the store may arrive after the first look.
+        let mut longest = AGAIN;
         loop {
             let again = match self.store.checkpoints_to_wake(horizon, PAGE).await {
                 Err(error) => {
@@ -79,8 +82,9 @@ impl Runtime {
             tokio::select! {
                 biased;
                 () = self.look.notified() => {}
-                () = tokio::time::sleep(again) => {}
+                () = tokio::time::sleep(again.min(longest)) => {}
             }
+            longest = Duration::MAX;
         }
     }
 

@@ -6,6 +6,7 @@ mod failing;
 mod joined;
 mod recovering;
 mod sends;
+mod waking;
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -113,6 +113,26 @@ async fn a_timeout_keeps_its_moment_over_a_crash() {
     ana.says("Ana").await.hears("new: Ana");
 }
 
+/// A7: what a dead process had on its way to the store arrives after its successor has looked there,
+/// and is woken in time all the same.
+#[tokio::test(start_paused = true)]
+async fn a_checkpoint_that_arrives_after_the_start_is_woken() {
+    let mut world = World::new(bot).await;
+    let mut ana = world.user("ana");
+    ana.says("/signup").await.hears("What is your name?");
+    let (store, chat) = (world.store().clone(), world.platform().chat("ana"));
+    let body = store.load_checkpoint(&chat).await.unwrap().unwrap().body;
+    store.clear_checkpoint(&chat).await.unwrap();
+    world.crash();
+    world.restart().await;
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    let wake_in = Some(Duration::from_secs(2));
+    let write = CheckpointWrite { body: &body, wake_in, expires_in: None };
+    store.set_checkpoint(&chat, write, Fence::new(1)).await.unwrap();
+    world.advance(Duration::from_secs(6)).await;
+    assert!(ana.hears_something().text.starts_with("I have not heard from you"));
+}
+
 /// A7: a wait that ran out while the bot was down ends before the next message is handled.
 #[tokio::test(start_paused = true)]
 async fn a_timeout_that_passed_during_the_downtime_comes_first() {

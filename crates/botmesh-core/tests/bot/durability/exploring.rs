@@ -29,7 +29,9 @@ struct Run {
     journaled: bool,
 }
 
-const USERS: usize = 4;
+/// The last one sleeps, the others talk.
+const USERS: usize = 5;
+const SLEEPER: usize = USERS - 1;
 const SAYS: usize = 12;
 
 impl Run {
@@ -57,6 +59,7 @@ impl Run {
         let store = CrashingStore::new(Arc::new(self.store.clone()), process.points.clone());
         let mut bot = durable(Bot::new(process.connection.clone()).store(store.clone()))
             .flow(three_names())
+            .flow(nights())
             .fallback(|ctx| async move {
                 tokio::time::sleep(Duration::from_millis(300)).await;
                 ctx.reply(format!("1: {}", ctx.text())).await?;
@@ -135,8 +138,26 @@ fn heard(platform: &TestProvider, user: usize) -> Vec<String> {
     entries.filter_map(|entry| Some(entry.what.sent()?.text.to_string())).collect()
 }
 
+const NIGHTS: usize = 4;
+
+/// Time alone moves it on.
+fn nights() -> Flow<Names> {
+    let night = Duration::from_secs(5);
+    (0..NIGHTS)
+        .fold(flow("nights").enter_on("sleep"), |nights, number| {
+            nights
+                .say(move |_| format!("Good night {number}"))
+                .resume_after(night)
+                .say(move |_| format!("Good morning {number}"))
+        })
+        .persistent()
+}
+
 /// What a user says: a flow from its beginning to its end, and single messages.
 fn says(user: usize) -> Vec<String> {
+    if user == SLEEPER {
+        return vec!["sleep".to_owned()];
+    }
     let says = |number| match (user % 2, number % 4) {
         (0, 0) => "go".to_owned(),
         (0, number) => format!("n{number}"),
@@ -147,6 +168,10 @@ fn says(user: usize) -> Vec<String> {
 
 /// What such a user is to hear.
 fn hears(user: usize) -> Vec<String> {
+    if user == SLEEPER {
+        let night = |number| [format!("Good night {number}"), format!("Good morning {number}")];
+        return (0..NIGHTS).flat_map(night).collect();
+    }
     let flow = ["Name 1?", "Name 2?", "Name 3?", "n1, n2, n3"];
     if user.is_multiple_of(2) {
         return flow.iter().cycle().take(SAYS).map(|&text| text.to_owned()).collect();
@@ -163,13 +188,12 @@ async fn run(seed: u64) -> Result<(), String> {
     }
     let mut next = [0_usize; USERS];
     let began = Instant::now();
-    while next.iter().any(|said| *said < SAYS) {
+    while (0..USERS).any(|user| next[user] < says(user).len()) {
         if dice.below(6) == 0 {
             run.disturb(&mut dice).await;
         }
         let user = dice.pick(USERS);
-        if next[user] < SAYS {
-            let text = &says(user)[next[user]];
+        if let Some(text) = says(user).get(next[user]) {
             let chat = run.platform.chat(&format!("u{user}"));
             let id = MessageId::new(format!("{user}-{}", next[user])).unwrap();
             let message = Message::text(chat, text.clone()).with_id(id);
