@@ -109,7 +109,7 @@ fn a_saved_run_is_small_and_tells_whose_it_is() {
     assert_eq!(saved.fingerprint, flow.fingerprint());
 }
 
-/// F2, F11: a run of a changed flow, of another flow, or in pieces is told apart.
+/// F2: a run of a changed flow, of another flow, or in pieces is told apart.
 #[test]
 fn a_run_that_cannot_be_restored_says_why() {
     let body = Chat::enter(base()).saved();
