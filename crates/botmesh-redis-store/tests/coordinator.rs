@@ -74,8 +74,8 @@ impl Replica for RedisReplica {
         &self.coordinator
     }
 
-    fn store(&self) -> Option<&dyn Store> {
-        Some(&self.store)
+    fn store(&self) -> Option<Arc<dyn Store>> {
+        Some(Arc::new(self.store.clone()))
     }
 
     async fn crash(&self) {

@@ -1,6 +1,7 @@
 //! The suite of coordinators. Its cases are in the modules below; each works with replicas of a
 //! space of its own.
 
+mod crashing;
 pub mod death;
 pub mod giving_up;
 pub mod journaled;
@@ -9,6 +10,8 @@ mod macros;
 #[cfg(test)]
 mod tests;
 pub mod turns;
+
+pub(in crate::conformance) use crashing::CrashingCoordinator;
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -70,7 +73,7 @@ pub trait Replica: Debug + Send + Sync {
     async fn thaw(&self) {}
 
     /// The store whose inbox's steps its coordinator takes along, if it does, in the same space.
-    fn store(&self) -> Option<&dyn Store> {
+    fn store(&self) -> Option<Arc<dyn Store>> {
         None
     }
 

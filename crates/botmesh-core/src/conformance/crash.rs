@@ -3,16 +3,18 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use async_trait::async_trait;
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use tokio::time::Instant;
 
 use super::case::{PATIENCE, ensure, ensure_eq};
+use super::coordinator::{CrashingCoordinator, Replica};
 use super::store::{Space, conditional, inbox};
 use super::{CaseError, StoreFixture};
 use crate::bot::{Bot, Coordination, Durability, RunningBot};
-use crate::coordination::CoordinatorSettings;
+use crate::coordination::{Coordinator, CoordinatorSettings};
 use crate::flow::{Flow, flow};
-use crate::id::{ChatKey, MessageId};
+use crate::id::{ChatKey, MessageId, ProviderId};
 use crate::message::Message;
 use crate::provider::Capabilities;
 use crate::store::Store;
@@ -50,17 +52,39 @@ const NAP: Duration = Duration::from_millis(100);
 
 /// What a platform and a bot are like in a run.
 #[derive(Debug, Clone, Copy)]
-struct Setting {
+pub(super) struct Setting {
     /// Whether the platform recognises a send that comes again.
-    knows_keys: bool,
-    replicas: usize,
+    pub(super) knows_keys: bool,
+    pub(super) replicas: usize,
+}
+
+/// Where the processes of a run live.
+pub(super) struct Ground {
+    pub(super) store: Arc<dyn Store>,
+    /// The coordinator of each; none for a process that is alone.
+    pub(super) replicas: Vec<Arc<dyn Replica>>,
 }
 
 /// One process of the bot.
 struct Process {
     connection: TestProvider,
     running: Option<RunningBot>,
-    coordinator: Option<Arc<MemoryCoordinator>>,
+    replica: Option<Arc<dyn Replica>>,
+}
+
+/// A replica whose store is another backend.
+#[derive(Debug)]
+struct OnHub(MemoryCoordinator);
+
+#[async_trait]
+impl Replica for OnHub {
+    fn coordinator(&self) -> &dyn Coordinator {
+        &self.0
+    }
+
+    async fn crash(&self) {
+        self.0.crash();
+    }
 }
 
 /// G4, G7: wherever one process dies, all that was accepted is processed in order after it was
@@ -94,10 +118,37 @@ async fn at_every_point(fixture: &dyn StoreFixture, setting: Setting) -> Result<
         return Err(CaseError::NotRun("not shared"));
     }
     drop(store);
-    let points = run(fixture, setting, MOST).await?;
+    let ground = || async {
+        let store = Space::new(fixture).open().await?;
+        let mut replicas = Vec::new();
+        if setting.replicas > 1 {
+            let hub = MemoryCoordinationHub::new();
+            let settings =
+                CoordinatorSettings::builder().lease(LEASE).build().map_err(violation)?;
+            for _ in 0..setting.replicas {
+                let coordinator = MemoryCoordinator::builder(&hub).settings(settings.clone());
+                replicas.push(Arc::new(OnHub(coordinator.build())) as Arc<dyn Replica>);
+            }
+        }
+        Ok(Ground { store, replicas })
+    };
+    crash_everywhere(ground, setting, AT_ONCE).await
+}
+
+/// Runs once without a crash, and once for each point with a crash there, so many at a time.
+pub(super) async fn crash_everywhere<F>(
+    ground: impl Fn() -> F,
+    setting: Setting,
+    at_once: usize,
+) -> Result<(), CaseError>
+where
+    F: Future<Output = Result<Ground, CaseError>>,
+{
+    let points = run(ground().await?, setting, MOST).await?;
     ensure!((10..MOST).contains(&points), "a run without a crash passes {points} points");
+    let ground = &ground;
     let runs = stream::iter(0..points).map(|at| async move {
-        let ended = run(fixture, setting, at).await;
+        let ended = run(ground().await?, setting, at).await;
         ended.map_err(|error| match error {
             CaseError::Violation(what) => {
                 CaseError::Violation(format!("after a crash at point {at} of {points}: {what}"))
@@ -105,26 +156,26 @@ async fn at_every_point(fixture: &dyn StoreFixture, setting: Setting) -> Result<
             other => other,
         })
     });
-    runs.buffer_unordered(AT_ONCE).try_for_each(|_| async { Ok(()) }).await
+    runs.buffer_unordered(at_once).try_for_each(|_| async { Ok(()) }).await
 }
 
 /// One run, in which the first process dies at this point. Returns how many points it passed.
-async fn run(fixture: &dyn StoreFixture, setting: Setting, at: usize) -> Result<usize, CaseError> {
-    let store = Space::new(fixture).open().await?;
+async fn run(ground: Ground, setting: Setting, at: usize) -> Result<usize, CaseError> {
+    let Ground { store, replicas } = ground;
     let points = CrashPoints::at(at);
     let capabilities =
         Capabilities { idempotent_send: setting.knows_keys, ..Capabilities::default() };
-    let platform = TestProvider::new().with_capabilities(capabilities);
-    let hub = (setting.replicas > 1).then(MemoryCoordinationHub::new);
+    // A platform of its own, for a fixture may give all runs the same store.
+    let provider = format!("test-{}", uuid::Uuid::new_v4().simple());
+    let provider = ProviderId::new(provider).map_err(violation)?;
+    let platform = TestProvider::with_id(provider).with_capabilities(capabilities);
     let mut processes = Vec::new();
     for number in 0..setting.replicas {
-        let connection = match number {
-            0 => platform.clone(),
-            _ => platform.another_connection(),
+        let (connection, points) = match number {
+            0 => (platform.clone(), points.clone()),
+            _ => (platform.another_connection(), CrashPoints::never()),
         };
-        let points = if number == 0 { points.clone() } else { CrashPoints::never() };
-        let store = CrashingStore::new(Arc::clone(&store), points);
-        processes.push(start(connection, store, hub.as_ref(), setting).await?);
+        processes.push(start(connection, &store, points, replicas.get(number), setting).await?);
     }
     let mut is_dead = false;
     for (number, (user, text)) in SAID.iter().enumerate() {
@@ -177,13 +228,16 @@ async fn run(fixture: &dyn StoreFixture, setting: Setting, at: usize) -> Result<
 
 async fn start(
     connection: TestProvider,
-    store: CrashingStore,
-    hub: Option<&MemoryCoordinationHub>,
+    store: &Arc<dyn Store>,
+    points: CrashPoints,
+    replica: Option<&Arc<dyn Replica>>,
     setting: Setting,
 ) -> Result<Process, CaseError> {
+    let own = replica.and_then(|replica| replica.store());
+    let store = CrashingStore::new(own.unwrap_or_else(|| Arc::clone(store)), points.clone());
     let durability = Durability::inbox_and_outbox().lease(LEASE);
     let mut bot = Bot::new(connection.clone())
-        .store(store)
+        .store(store.clone())
         .durability(durability)
         .flow(two_names())
         .flow(nap(setting))
@@ -191,15 +245,12 @@ async fn start(
             ctx.reply(format!("1: {}", ctx.text())).await?;
             ctx.reply(format!("2: {}", ctx.text())).await
         });
-    let mut coordinator = None;
-    if let Some(hub) = hub {
-        let settings = CoordinatorSettings::builder().lease(LEASE).build().map_err(violation)?;
-        let made = Arc::new(MemoryCoordinator::builder(hub).settings(settings).build());
-        bot = bot.coordination(Coordination::new(Arc::clone(&made)));
-        coordinator = Some(made);
+    if let Some(replica) = replica {
+        let coordinator = CrashingCoordinator::new(Arc::clone(replica), store, points);
+        bot = bot.coordination(Coordination::new(coordinator));
     }
     let running = bot.start().await.map_err(violation)?;
-    Ok(Process { connection, running: Some(running), coordinator })
+    Ok(Process { connection, running: Some(running), replica: replica.cloned() })
 }
 
 fn two_names() -> Flow<Vec<String>> {
@@ -230,13 +281,12 @@ async fn replace(
     setting: Setting,
 ) -> Result<(), CaseError> {
     let [first, others @ ..] = processes else { return Ok(()) };
-    if let Some(coordinator) = first.coordinator.take() {
-        coordinator.crash();
+    if let Some(replica) = first.replica.take() {
+        replica.crash().await;
     }
     drop(first.running.take());
     if others.is_empty() {
-        let store = CrashingStore::new(Arc::clone(store), CrashPoints::never());
-        *first = start(platform.clone(), store, None, setting).await?;
+        *first = start(platform.clone(), store, CrashPoints::never(), None, setting).await?;
     }
     Ok(())
 }

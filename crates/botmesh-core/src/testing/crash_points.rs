@@ -74,7 +74,7 @@ impl CrashPoints {
         self.0.crashed.watch().wait_for(|crashed| *crashed).await;
     }
 
-    pub(super) async fn pass(&self) {
+    pub(crate) async fn pass(&self) {
         if self.0.passed.fetch_add(1, Ordering::AcqRel) == self.0.at {
             self.0.crashed.replace(true);
         }

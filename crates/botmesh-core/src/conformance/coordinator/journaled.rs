@@ -1,11 +1,13 @@
 //! Cases about turns that take the steps of an inbox along: one request before a message and one
 //! after it.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Cluster, CoordinatorFixture, LEASE, Replica, chat, take, within};
+use super::{Cluster, CoordinatorFixture, LEASE, Replica, chat, settings, take, within};
 use crate::conformance::CaseError;
 use crate::conformance::case::{ensure, ensure_eq};
+use crate::conformance::crash::{Ground, Setting, crash_everywhere};
 use crate::conformance::inbox::{MINUTE, message, record};
 use crate::conformance::likeness::{self, Held};
 use crate::conformance::store::body;
@@ -21,18 +23,26 @@ const PATIENT: Duration = Duration::from_millis(4500);
 /// A replica whose coordinator takes the steps of a store along.
 struct Both<'a> {
     turns: &'a dyn JournaledTurns,
-    store: &'a dyn Store,
-    inbox: &'a dyn InboxStore,
+    store: Arc<dyn Store>,
+}
+
+impl Both<'_> {
+    fn inbox(&self) -> Result<&dyn InboxStore, CaseError> {
+        self.store.inbox().ok_or_else(absent)
+    }
+}
+
+const fn absent() -> CaseError {
+    CaseError::NotRun("turns do not take an inbox along")
 }
 
 fn both(replica: &dyn Replica) -> Result<Both<'_>, CaseError> {
-    let absent = || CaseError::NotRun("turns do not take an inbox along");
     let turns = replica.coordinator().journaled().ok_or_else(absent)?;
     let store = replica.store().ok_or_else(absent)?;
-    let inbox = store.inbox().ok_or_else(absent)?;
-    let realm = inbox.realm().ok_or_else(absent)?;
+    let both = Both { turns, store };
+    let realm = both.inbox()?.realm().ok_or_else(absent)?;
     ensure!(turns.is_in(realm), "the realm of the store is another one");
-    Ok(Both { turns, store, inbox })
+    Ok(both)
 }
 
 /// Takes a message in that must be new.
@@ -79,7 +89,8 @@ pub async fn a_message_is_taken_in_and_ended_by_one_step_each(
 ) -> Result<(), CaseError> {
     let cluster = Cluster::new(fixture);
     let [a, b] = cluster.replicas_with(["a", "b"], PATIENT).await?;
-    let Both { turns, store, inbox } = both(&*a)?;
+    let both = both(&*a)?;
+    let (turns, store, inbox) = (both.turns, &both.store, both.inbox()?);
     let (key, one) = (chat("k")?, message("1")?);
     let before = fixture.operations(&cluster.prefix).await;
     let (position, is_behind, ticket, begins) = arrived(turns, record(&key, &one)).await?;
@@ -137,7 +148,8 @@ pub async fn a_message_of_a_busy_chat_waits_for_its_turn(
 ) -> Result<(), CaseError> {
     let cluster = Cluster::new(fixture);
     let [a, b] = cluster.replicas_with(["a", "b"], PATIENT).await?;
-    let (turns, inbox) = (both(&*a)?.turns, both(&*a)?.inbox);
+    let both = both(&*a)?;
+    let (turns, inbox) = (both.turns, both.inbox()?);
     let (key, one, two) = (chat("k")?, message("1")?, message("2")?);
     let other = take(&*b, &key).await?;
     let (first, _, ticket, begins) = arrived(turns, record(&key, &one)).await?;
@@ -168,7 +180,8 @@ pub async fn a_refused_end_leaves_the_turn_with_its_holder(
 ) -> Result<(), CaseError> {
     let cluster = Cluster::new(fixture);
     let [a, b] = cluster.replicas_with(["a", "b"], PATIENT).await?;
-    let (turns, inbox) = (both(&*a)?.turns, both(&*a)?.inbox);
+    let both = both(&*a)?;
+    let (turns, inbox) = (both.turns, both.inbox()?);
     let (key, one) = (chat("k")?, message("1")?);
     let (position, _, ticket, _) = arrived(turns, record(&key, &one)).await?;
     let held = turn(&*a, ticket).await?;
@@ -197,7 +210,8 @@ pub async fn a_dropped_message_gives_its_turn_up_and_stays_pending(
 ) -> Result<(), CaseError> {
     let cluster = Cluster::new(fixture);
     let [a, b] = cluster.replicas_with(["a", "b"], PATIENT).await?;
-    let (turns, inbox) = (both(&*a)?.turns, both(&*a)?.inbox);
+    let both = both(&*a)?;
+    let (turns, inbox) = (both.turns, both.inbox()?);
     let key = chat("k")?;
     let mut ids: Vec<MessageId> = Vec::new();
     for number in 0..3 {
@@ -222,7 +236,8 @@ pub async fn a_message_without_a_session_is_admitted_or_surely_not(
 ) -> Result<(), CaseError> {
     let cluster = Cluster::new(fixture);
     let [a, b] = cluster.replicas_with(["a", "b"], PATIENT).await?;
-    let (turns, inbox) = (both(&*a)?.turns, both(&*b)?.inbox);
+    let (turns, other) = (both(&*a)?.turns, both(&*b)?);
+    let inbox = other.inbox()?;
     let (key, one) = (chat("k")?, message("1")?);
     a.coordinator().stop().await?;
     let admitted = match turns.ingest(record(&key, &one)).await {
@@ -236,6 +251,25 @@ pub async fn a_message_without_a_session_is_admitted_or_surely_not(
     Ok(())
 }
 
+/// G2, G7, G9: wherever one of two replicas dies, before or after a step that its turns take along or
+/// one of its own, the other one processes what was accepted, in order, and sends nothing again.
+pub async fn wherever_a_replica_dies_the_other_one_goes_on(
+    fixture: &dyn CoordinatorFixture,
+) -> Result<(), CaseError> {
+    let ground = || async {
+        let cluster = Cluster::new(fixture);
+        let mut replicas = Vec::new();
+        for name in ["a", "b"] {
+            replicas.push(cluster.replica_with(name, settings(LEASE)?).await?);
+        }
+        let store = both(&*replicas[0])?.store;
+        Ok(Ground { store, replicas })
+    };
+    // Each opens connections of its own.
+    let at_once = 8;
+    crash_everywhere(ground, Setting { knows_keys: true, replicas: 2 }, at_once).await
+}
+
 /// G1, G3, G9: whatever is called in whatever order, with messages that are taken in and ended under
 /// turns, the answers are those of the store in memory.
 pub async fn any_sequence_of_steps_is_answered_as_by_the_store_in_memory(
@@ -245,5 +279,5 @@ pub async fn any_sequence_of_steps_is_answered_as_by_the_store_in_memory(
     let [a] = cluster.replicas_with(["a"], PATIENT).await?;
     let Both { store, .. } = both(&*a)?;
     let held = Held::new(a.coordinator());
-    likeness::compare(store, Some(&held), async |time| fixture.pass(time).await).await
+    likeness::compare(&*store, Some(&held), async |time| fixture.pass(time).await).await
 }

@@ -86,6 +86,8 @@ macro_rules! __coordinator_cases {
                 "G7, G9: what was reserved with a message and is dropped leaves nothing behind";
             journaled a_message_without_a_session_is_admitted_or_surely_not
                 "G7, G9: without a session nothing is reserved and nothing is lost";
+            journaled wherever_a_replica_dies_the_other_one_goes_on
+                "G2, G7, G9: a replica that dies before or after any step leaves its messages to others";
             journaled any_sequence_of_steps_is_answered_as_by_the_store_in_memory
                 "G1, G3, G9: the answers to any steps are those of the store in memory";
         }

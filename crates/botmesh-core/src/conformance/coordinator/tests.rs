@@ -19,7 +19,11 @@ impl HubFixture {
     /// A hub in virtual time.
     fn new() -> Self {
         tokio::time::pause();
-        Self { hub: MemoryCoordinationHub::new(), store: MemoryStore::new(), pushes: true }
+        Self {
+            hub: MemoryCoordinationHub::new(),
+            store: MemoryStore::new().as_shared(),
+            pushes: true,
+        }
     }
 
     fn without_pushes() -> Self {
@@ -61,8 +65,8 @@ impl Replica for HubReplica {
         &self.coordinator
     }
 
-    fn store(&self) -> Option<&dyn Store> {
-        Some(&self.store)
+    fn store(&self) -> Option<Arc<dyn Store>> {
+        Some(Arc::new(self.store.clone()))
     }
 
     async fn crash(&self) {
@@ -97,7 +101,7 @@ mod by_polling {
 async fn failures(mutation: Mutation) -> Vec<&'static str> {
     let mut failed = Vec::new();
     for CoordinatorCase { name, run, .. } in COORDINATOR_CASES {
-        let (hub, store) = (MemoryCoordinationHub::new(), MemoryStore::new());
+        let (hub, store) = (MemoryCoordinationHub::new(), MemoryStore::new().as_shared());
         let fixture = HubFixture { hub, store, pushes: true };
         fixture.hub.break_rule(mutation);
         let outcome = tokio::time::timeout(Duration::from_secs(600), run(&fixture)).await;
