@@ -1,6 +1,7 @@
 //! The suite on the memory store, and on stores that are wrong on purpose.
 
 mod flawed;
+mod flawed_inbox;
 mod memory;
 
 use std::collections::BTreeSet;
