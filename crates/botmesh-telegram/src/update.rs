@@ -16,7 +16,7 @@ use serde::de::Error as _;
 use serde_json::Value;
 use thiserror::Error;
 
-use node::Node;
+use node::{Document, Node};
 use origin::Origin;
 
 /// The chat of updates that belong to no chat, such as the state of a poll.
@@ -27,7 +27,7 @@ pub(crate) const NO_CHAT: &str = "bot";
 pub struct Update<'a> {
     id: i64,
     text: &'a str,
-    told: Node<'a>,
+    told: Document<'a>,
 }
 
 /// Whom updates are read for.
@@ -70,8 +70,8 @@ impl<'a> Update<'a> {
     /// error.
     pub fn from_json(json: &'a [u8]) -> Result<Self, UpdateError> {
         let text = str::from_utf8(json).map_err(serde_json::Error::custom)?;
-        let told: Node<'a> = serde_json::from_str(text)?;
-        let id = told["update_id"].as_i64().ok_or(UpdateError::NoId)?;
+        let told = Document::read(text)?;
+        let id = told.root().get("update_id").as_i64().ok_or(UpdateError::NoId)?;
         Ok(Self { id, text, told })
     }
 
@@ -82,17 +82,16 @@ impl<'a> Update<'a> {
     }
 
     /// The documented name of what happened, such as `message`, and what is told of it.
-    fn happening(&self) -> (&str, &Node<'a>) {
-        let fields = self.told.fields().into_iter().flatten();
-        let happenings = fields.filter(|(name, _)| name != "update_id");
+    fn happening(&self) -> (&str, Node<'_, 'a>) {
+        let happenings = self.told.root().fields().filter(|(name, _)| *name != "update_id");
         // At most one is present; of an unknown rest, whatever says most.
-        let known = happenings.max_by_key(|(name, value)| (value.is_object(), name));
-        known.map_or(("", Node::null()), |(name, value)| (&**name, value))
+        let known = happenings.max_by_key(|(name, value)| (value.is_object(), *name));
+        known.unwrap_or(("", Node::NULL))
     }
 
     /// The id by which a press of a button is answered.
     pub(crate) fn callback(&self) -> Option<&str> {
-        self.told.get("callback_query")?.get("id")?.as_str()
+        self.told.root().get("callback_query").get("id").as_str()
     }
 
     /// The album that the message is a part of: its chat and its id.
@@ -101,7 +100,7 @@ impl<'a> Update<'a> {
         if !matches!(name, "message" | "channel_post" | "business_message") {
             return None;
         }
-        Some((message["chat"]["id"].as_i64()?, message["media_group_id"].as_str()?))
+        Some((message.get("chat").get("id").as_i64()?, message.get("media_group_id").as_str()?))
     }
 
     /// The update as a message to the bot.
@@ -168,36 +167,37 @@ pub(crate) fn album(mut parts: Vec<Message>) -> Option<Message> {
     Some(whole)
 }
 
-fn id_of(message: &Node<'_>) -> Option<MessageId> {
-    message_id(&message["message_id"])
+fn id_of(message: Node<'_, '_>) -> Option<MessageId> {
+    message_id(message.get("message_id"))
 }
 
-fn message_id(value: &Node<'_>) -> Option<MessageId> {
+fn message_id(value: Node<'_, '_>) -> Option<MessageId> {
     MessageId::new(value.as_i64()?.to_string()).ok()
 }
 
 /// The time in the update, which is in seconds.
-fn sent_at(value: &Node<'_>) -> Timestamp {
-    let seconds = value["edit_date"].as_u64().or_else(|| value["date"].as_u64()).unwrap_or(0);
+fn sent_at(value: Node<'_, '_>) -> Timestamp {
+    let seconds =
+        value.get("edit_date").as_u64().or_else(|| value.get("date").as_u64()).unwrap_or(0);
     Timestamp::from_millis(seconds.saturating_mul(1000))
 }
 
 /// The message that this one answers. In a topic each message seems to answer the one that opened
 /// the topic.
-fn reply_to(message: &Node<'_>) -> Option<MessageId> {
-    let answered = &message["reply_to_message"];
-    if answered.get("forum_topic_created").is_some() { None } else { id_of(answered) }
+fn reply_to(message: Node<'_, '_>) -> Option<MessageId> {
+    let answered = message.get("reply_to_message");
+    if answered.get("forum_topic_created").is_told() { None } else { id_of(answered) }
 }
 
-fn press(query: &Node<'_>) -> Content {
-    let Some(data) = query["data"].as_str() else {
+fn press(query: Node<'_, '_>) -> Content {
+    let Some(data) = query.get("data").as_str() else {
         return Content::Unsupported { kind: "callback_query".to_owned() };
     };
     let mut press = ButtonPress::new(data);
-    let rows = query["message"]["reply_markup"]["inline_keyboard"].as_array();
-    let mut buttons = rows.into_iter().flatten().filter_map(Node::as_array).flatten();
-    let shown = buttons.find(|button| button["callback_data"].as_str() == Some(data));
-    press.label = shown.and_then(|button| button["text"].as_str()).map(str::to_owned);
-    press.message = id_of(&query["message"]);
+    let rows = query.get("message").get("reply_markup").get("inline_keyboard").list();
+    let mut buttons = rows.flat_map(Node::list);
+    let shown = buttons.find(|button| button.get("callback_data").as_str() == Some(data));
+    press.label = shown.and_then(|button| button.get("text").as_str()).map(str::to_owned);
+    press.message = id_of(query.get("message"));
     Content::Button(press)
 }

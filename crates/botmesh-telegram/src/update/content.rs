@@ -58,20 +58,23 @@ const MEDIA: &[(&str, MediaKind)] = &[
     ("document", MediaKind::Document),
 ];
 
-pub(super) fn of_message(message: &Node<'_>, to: &Recipient) -> Content {
-    if let Some(text) = message["text"].as_str() {
+pub(super) fn of_message(message: Node<'_, '_>, to: &Recipient) -> Content {
+    if let Some(text) = message.get("text").as_str() {
         return of_text(text, to);
     }
     if let Some(media) = of_media(message) {
         return Content::Media(media);
     }
     // A venue is also told as a location.
-    let place = of_location(&message["venue"]["location"], message["venue"]["title"].as_str())
-        .or_else(|| of_location(&message["location"], None));
+    let place = of_location(
+        message.get("venue").get("location"),
+        message.get("venue").get("title").as_str(),
+    )
+    .or_else(|| of_location(message.get("location"), None));
     if let Some(place) = place {
         return Content::Location(place);
     }
-    if let Some(contact) = of_contact(&message["contact"]) {
+    if let Some(contact) = of_contact(message.get("contact")) {
         return Content::Contact(contact);
     }
     if let Some(happened) = event::of_service(message) {
@@ -91,51 +94,51 @@ fn of_text(text: &str, to: &Recipient) -> Content {
     Content::Text(text.to_owned())
 }
 
-fn of_media(message: &Node<'_>) -> Option<Media> {
-    let (kind, file) = match largest(&message["photo"]) {
+fn of_media(message: Node<'_, '_>) -> Option<Media> {
+    let (kind, file) = match largest(message.get("photo")) {
         Some(photo) => (MediaKind::Image, photo),
         None => MEDIA.iter().find_map(|(field, kind)| {
-            let file = &message[*field];
-            file["file_id"].as_str().is_some().then_some((*kind, file))
+            let file = message.get(field);
+            file.get("file_id").as_str().is_some().then_some((*kind, file))
         })?,
     };
-    let mut media = Media::new(kind, file["file_id"].as_str()?);
-    media.caption = message["caption"].as_str().map(str::to_owned);
-    media.name = file["file_name"].as_str().map(str::to_owned);
-    media.mime = file["mime_type"].as_str().map(str::to_owned);
+    let mut media = Media::new(kind, file.get("file_id").as_str()?);
+    media.caption = message.get("caption").as_str().map(str::to_owned);
+    media.name = file.get("file_name").as_str().map(str::to_owned);
+    media.mime = file.get("mime_type").as_str().map(str::to_owned);
     if kind == MediaKind::Image {
         // Telegram makes a JPEG of every photo, and does not say so.
         media.mime = Some("image/jpeg".to_owned());
     }
-    media.size = file["file_size"].as_u64();
+    media.size = file.get("file_size").as_u64();
     Some(media)
 }
 
 /// A photo is told in several sizes.
-fn largest<'n, 'a>(sizes: &'n Node<'a>) -> Option<&'n Node<'a>> {
-    let sizes = sizes.as_array()?.iter().filter(|size| size["file_id"].as_str().is_some());
+fn largest<'n, 'a>(sizes: Node<'n, 'a>) -> Option<Node<'n, 'a>> {
+    let sizes = sizes.list().filter(|size| size.get("file_id").as_str().is_some());
     sizes.max_by_key(|size| {
-        let length = |field: &str| size[field].as_u64().unwrap_or(0);
+        let length = |field: &str| size.get(field).as_u64().unwrap_or(0);
         length("width").saturating_mul(length("height"))
     })
 }
 
-fn of_location(at: &Node<'_>, name: Option<&str>) -> Option<Location> {
+fn of_location(at: Node<'_, '_>, name: Option<&str>) -> Option<Location> {
     Some(Location {
-        latitude: at["latitude"].as_f64()?,
-        longitude: at["longitude"].as_f64()?,
+        latitude: at.get("latitude").as_f64()?,
+        longitude: at.get("longitude").as_f64()?,
         name: name.map(str::to_owned),
     })
 }
 
-fn of_contact(contact: &Node<'_>) -> Option<Contact> {
-    let phone = contact["phone_number"].as_str().map(str::to_owned);
+fn of_contact(contact: Node<'_, '_>) -> Option<Contact> {
+    let phone = contact.get("phone_number").as_str().map(str::to_owned);
     Some(Contact { name: name(contact)?, phone })
 }
 
 /// The field that is not around the content; the first by name, for nothing says which it is.
-fn unknown_kind<'n>(message: &'n Node<'_>) -> &'n str {
-    let names = message.fields().into_iter().flatten().map(|(name, _)| &**name);
+fn unknown_kind<'n>(message: Node<'n, '_>) -> &'n str {
+    let names = message.fields().map(|(name, _)| name);
     names.filter(|name| ENVELOPE.binary_search(name).is_err()).min().unwrap_or("message")
 }
 

@@ -1,213 +1,163 @@
-//! JSON as it is read: texts and names stay where they are, in what was received.
+//! JSON as it is read: one list for the whole text, in which names and texts stay where they are in what
+//! was received.
+
+mod reading;
 
 use std::borrow::Cow;
-use std::fmt;
-use std::ops::Index;
 
-use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::Number;
 
-/// A value. What is asked of a value of another kind, or of a field that is missing, is null.
+/// A text that was read. What is inside of a value follows it.
 #[derive(Debug, Clone)]
-pub(super) enum Node<'a> {
+pub(super) struct Document<'a>(Vec<Entry<'a>>);
+
+/// A value, and its name where it is a field.
+#[derive(Debug, Clone)]
+struct Entry<'a> {
+    name: Cow<'a, str>,
+    told: Told<'a>,
+}
+
+#[derive(Debug, Clone)]
+enum Told<'a> {
     Null,
     Bool(bool),
     Number(Number),
     Text(Cow<'a, str>),
-    List(Vec<Node<'a>>),
-    Fields(Fields<'a>),
+    /// A list, and how many entries are inside of it, at any depth.
+    List(usize),
+    /// An object likewise; its fields are in the order in which they were told.
+    Fields(usize),
 }
 
-/// The fields of an object in the order in which they were told.
-type Fields<'a> = Vec<(Cow<'a, str>, Node<'a>)>;
+/// A value in a document. What is asked of a value of another kind, or of a field that is missing,
+/// is null.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Node<'n, 'a>(&'n [Entry<'a>]);
 
-/// As many fields as most objects have.
-const FIELDS: usize = 8;
+impl<'a> Document<'a> {
+    /// Reads a text.
+    pub(super) fn read(text: &'a str) -> Result<Self, serde_json::Error> {
+        reading::read(text).map(Self)
+    }
 
-/// As what field serde_json tells a number to whoever reads anything, where some crate of the program
-/// has switched its feature `arbitrary_precision` on.
-const PRECISE: &str = "$serde_json::private::Number";
+    /// All of it.
+    pub(super) fn root(&self) -> Node<'_, 'a> {
+        Node(&self.0)
+    }
+}
 
-static NULL: Node<'static> = Node::Null;
+impl<'n, 'a> Node<'n, 'a> {
+    pub(super) const NULL: Self = Node(&[]);
 
-impl<'a> Node<'a> {
-    pub(super) fn get(&self, name: &str) -> Option<&Self> {
+    fn told(self) -> &'n Told<'a> {
+        self.0.first().map_or(&Told::Null, |entry| &entry.told)
+    }
+
+    /// The field of this name.
+    pub(super) fn get(self, name: &str) -> Self {
         // Of fields with the same name the last one counts.
-        let found = self.fields()?.iter().rev().find(|(field, _)| field == name);
-        found.map(|(_, value)| value)
+        let named = self.fields().filter(|(field, _)| *field == name);
+        named.last().map_or(Self::NULL, |(_, value)| value)
     }
 
-    pub(super) fn fields(&self) -> Option<&[(Cow<'a, str>, Self)]> {
-        match self {
-            Self::Fields(fields) => Some(fields),
+    /// The fields of an object, in their order.
+    pub(super) fn fields(self) -> impl Iterator<Item = (&'n str, Self)> {
+        let inside = if self.is_object() { self.inside() } else { &[] };
+        Values(inside).map(|value| (value.name(), value))
+    }
+
+    /// The values in a list, in their order.
+    pub(super) fn list(self) -> impl Iterator<Item = Self> {
+        Values(if self.is_list() { self.inside() } else { &[] })
+    }
+
+    fn inside(self) -> &'n [Entry<'a>] {
+        self.0.get(1..).unwrap_or_default()
+    }
+
+    fn name(self) -> &'n str {
+        self.0.first().map_or("", |entry| &entry.name)
+    }
+
+    pub(super) fn as_str(self) -> Option<&'n str> {
+        match self.told() {
+            Told::Text(text) => Some(text),
             _ => None,
         }
     }
 
-    pub(super) fn as_array(&self) -> Option<&[Self]> {
-        match self {
-            Self::List(all) => Some(all),
+    pub(super) fn as_number(self) -> Option<&'n Number> {
+        match self.told() {
+            Told::Number(number) => Some(number),
             _ => None,
         }
     }
 
-    pub(super) fn as_str(&self) -> Option<&str> {
-        match self {
-            Self::Text(text) => Some(text),
-            _ => None,
-        }
-    }
-
-    fn as_number(&self) -> Option<&Number> {
-        match self {
-            Self::Number(number) => Some(number),
-            _ => None,
-        }
-    }
-
-    pub(super) fn as_i64(&self) -> Option<i64> {
+    pub(super) fn as_i64(self) -> Option<i64> {
         self.as_number()?.as_i64()
     }
 
-    pub(super) fn as_u64(&self) -> Option<u64> {
+    pub(super) fn as_u64(self) -> Option<u64> {
         self.as_number()?.as_u64()
     }
 
-    pub(super) fn as_f64(&self) -> Option<f64> {
+    pub(super) fn as_f64(self) -> Option<f64> {
         self.as_number()?.as_f64()
     }
 
-    pub(super) fn is_true(&self) -> bool {
-        matches!(self, Self::Bool(true))
+    pub(super) fn is_true(self) -> bool {
+        matches!(self.told(), Told::Bool(true))
     }
 
-    pub(super) const fn is_object(&self) -> bool {
-        matches!(self, Self::Fields(_))
+    pub(super) fn is_object(self) -> bool {
+        matches!(self.told(), Told::Fields(_))
     }
 
-    pub(super) fn null() -> &'a Self {
-        &NULL
+    pub(super) fn is_list(self) -> bool {
+        matches!(self.told(), Told::List(_))
     }
-}
 
-impl<'a> Index<&str> for Node<'a> {
-    type Output = Self;
-
-    fn index(&self, name: &str) -> &Self {
-        self.get(name).unwrap_or(Self::null())
+    /// Whether there is a value at all, if only null.
+    pub(super) const fn is_told(self) -> bool {
+        !self.0.is_empty()
     }
 }
 
-impl PartialEq for Node<'_> {
+/// The values that stand one behind the other.
+struct Values<'n, 'a>(&'n [Entry<'a>]);
+
+impl<'n, 'a> Iterator for Values<'n, 'a> {
+    type Item = Node<'n, 'a>;
+
+    fn next(&mut self) -> Option<Node<'n, 'a>> {
+        let inside = match self.0.first()?.told {
+            Told::List(inside) | Told::Fields(inside) => inside,
+            _ => 0,
+        };
+        let (value, rest) = self.0.split_at_checked(inside + 1)?;
+        self.0 = rest;
+        Some(Node(value))
+    }
+}
+
+impl PartialEq for Node<'_, '_> {
     fn eq(&self, other: &Self) -> bool {
-        match (self, other) {
-            (Self::Null, Self::Null) => true,
-            (Self::Bool(one), Self::Bool(other)) => one == other,
-            (Self::Number(one), Self::Number(other)) => one == other,
-            (Self::Text(one), Self::Text(other)) => one == other,
-            (Self::List(one), Self::List(other)) => one == other,
-            (Self::Fields(one), Self::Fields(others)) => {
-                one.len() == others.len()
-                    && one.iter().all(|(name, value)| other.get(name) == Some(value))
+        match (self.told(), other.told()) {
+            (Told::Null, Told::Null) => true,
+            (Told::Bool(one), Told::Bool(other)) => one == other,
+            (Told::Number(one), Told::Number(other)) => one == other,
+            (Told::Text(one), Told::Text(other)) => one == other,
+            (Told::List(_), Told::List(_)) => self.list().eq(other.list()),
+            (Told::Fields(_), Told::Fields(_)) => {
+                self.fields().count() == other.fields().count()
+                    && self.fields().all(|(name, value)| {
+                        let same = other.get(name);
+                        same.is_told() && same == value
+                    })
             }
             _ => false,
         }
-    }
-}
-
-impl<'de: 'a, 'a> Deserialize<'de> for Node<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(Reader)
-    }
-}
-
-/// A name of a field, where it stands if it needs no unescaping.
-struct Name<'a>(Cow<'a, str>);
-
-impl<'de: 'a, 'a> Deserialize<'de> for Name<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct NameReader;
-
-        impl<'de> Visitor<'de> for NameReader {
-            type Value = Name<'de>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("the name of a field")
-            }
-
-            fn visit_borrowed_str<E: Error>(self, name: &'de str) -> Result<Name<'de>, E> {
-                Ok(Name(Cow::Borrowed(name)))
-            }
-
-            fn visit_str<E: Error>(self, name: &str) -> Result<Name<'de>, E> {
-                Ok(Name(Cow::Owned(name.to_owned())))
-            }
-        }
-
-        deserializer.deserialize_str(NameReader)
-    }
-}
-
-struct Reader;
-
-impl<'de> Visitor<'de> for Reader {
-    type Value = Node<'de>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("any JSON")
-    }
-
-    fn visit_unit<E: Error>(self) -> Result<Node<'de>, E> {
-        Ok(Node::Null)
-    }
-
-    fn visit_bool<E: Error>(self, value: bool) -> Result<Node<'de>, E> {
-        Ok(Node::Bool(value))
-    }
-
-    fn visit_i64<E: Error>(self, value: i64) -> Result<Node<'de>, E> {
-        Ok(Node::Number(value.into()))
-    }
-
-    fn visit_u64<E: Error>(self, value: u64) -> Result<Node<'de>, E> {
-        Ok(Node::Number(value.into()))
-    }
-
-    fn visit_f64<E: Error>(self, value: f64) -> Result<Node<'de>, E> {
-        Ok(Number::from_f64(value).map_or(Node::Null, Node::Number))
-    }
-
-    fn visit_borrowed_str<E: Error>(self, text: &'de str) -> Result<Node<'de>, E> {
-        Ok(Node::Text(Cow::Borrowed(text)))
-    }
-
-    fn visit_str<E: Error>(self, text: &str) -> Result<Node<'de>, E> {
-        Ok(Node::Text(Cow::Owned(text.to_owned())))
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut all: A) -> Result<Node<'de>, A::Error> {
-        let mut list = Vec::new();
-        while let Some(one) = all.next_element()? {
-            list.push(one);
-        }
-        Ok(Node::List(list))
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut all: A) -> Result<Node<'de>, A::Error> {
-        let mut fields = Fields::new();
-        while let Some(Name(name)) = all.next_key()? {
-            if fields.is_empty() {
-                fields.reserve(FIELDS);
-            }
-            fields.push((name, all.next_value()?));
-        }
-        if let [(name, Node::Text(number))] = &fields[..]
-            && name == PRECISE
-            && let Ok(number) = number.parse()
-        {
-            return Ok(Node::Number(number));
-        }
-        Ok(Node::Fields(fields))
     }
 }
 
@@ -218,8 +168,8 @@ mod tests {
 
     use super::*;
 
-    fn read(text: &str) -> Node<'_> {
-        serde_json::from_str(text).unwrap()
+    fn read(text: &str) -> Document<'_> {
+        Document::read(text).unwrap()
     }
 
     fn any_json() -> impl Strategy<Value = Value> {
@@ -240,19 +190,19 @@ mod tests {
         })
     }
 
-    fn same(node: &Node<'_>, value: &Value) -> bool {
-        match (node, value) {
-            (Node::Null, Value::Null) => true,
-            (Node::Bool(one), Value::Bool(other)) => one == other,
-            (Node::Number(one), Value::Number(other)) => one == other,
-            (Node::Text(one), Value::String(other)) => one == other,
-            (Node::List(one), Value::Array(other)) => {
-                one.len() == other.len()
-                    && one.iter().zip(other).all(|(one, other)| same(one, other))
+    fn same(node: Node<'_, '_>, value: &Value) -> bool {
+        match (node.told(), value) {
+            (Told::Null, Value::Null) => true,
+            (Told::Bool(one), Value::Bool(other)) => one == other,
+            (Told::Number(one), Value::Number(other)) => one == other,
+            (Told::Text(one), Value::String(other)) => one == other,
+            (Told::List(_), Value::Array(other)) => {
+                node.list().count() == other.len()
+                    && node.list().zip(other).all(|(one, other)| same(one, other))
             }
-            (Node::Fields(one), Value::Object(other)) => {
-                one.len() == other.len()
-                    && other.iter().all(|(name, value)| same(&node[name.as_str()], value))
+            (Told::Fields(_), Value::Object(other)) => {
+                node.fields().count() == other.len()
+                    && other.iter().all(|(name, value)| same(node.get(name), value))
             }
             _ => false,
         }
@@ -263,31 +213,46 @@ mod tests {
         #[test]
         fn it_is_read_as_any_other_reader_reads_it(value in any_json()) {
             let text = value.to_string();
-            let node = read(&text);
-            prop_assert!(same(&node, &value), "{:?} of {}", node, text);
-            prop_assert!(node == read(&text));
+            let document = read(&text);
+            prop_assert!(same(document.root(), &value), "{:?} of {}", document, text);
+            prop_assert!(document.root() == read(&text).root());
         }
     }
 
     #[test]
     fn the_last_of_fields_with_one_name_counts_and_their_order_does_not() {
-        assert_eq!(read(r#"{"a":1,"a":2}"#)["a"].as_i64(), Some(2));
-        assert!(read(r#"{"a":1,"b":2}"#) == read(r#"{"b":2,"a":1}"#));
-        assert!(read(r#"{"a":1}"#) != read(r#"{"a":1,"b":2}"#));
-        assert!(same(&read(r#"{"\u0061":"\n"}"#), &json!({"a": "\n"})));
+        let equal = |one: &str, other: &str| read(one).root() == read(other).root();
+        assert_eq!(read(r#"{"a":1,"a":2}"#).root().get("a").as_i64(), Some(2));
+        assert!(equal(r#"{"a":1,"b":2}"#, r#"{"b":2,"a":1}"#));
+        assert!(!equal(r#"{"a":1}"#, r#"{"a":1,"b":2}"#));
+        assert!(!equal(r#"{"a":null}"#, r#"{"b":null}"#));
+        assert!(same(read(r#"{"\u0061":"\n"}"#).root(), &json!({"a": "\n"})));
     }
 
-    /// I1: a number is one also where serde_json keeps all of its digits.
+    /// I1: what is asked of another kind of value, or of one that is missing, is null.
     #[test]
-    fn a_number_of_arbitrary_precision_is_a_number() {
-        let told = format!(r#"{{"latitude":{{"{PRECISE}":"1.5"}}}}"#);
-        assert_eq!(read(&told)["latitude"].as_f64(), Some(1.5));
-        assert!(read(&format!(r#"{{"{PRECISE}":"no"}}"#)).is_object());
+    fn what_is_not_there_is_null() {
+        let document = read(r#"{"a":[{"b":1},2],"c":{"a":3}}"#);
+        let root = document.root();
+        for missing in [root.get("b"), root.get("a").get("b"), root.get("c").get("a").get("a")] {
+            assert!(!missing.is_told());
+            assert_eq!(
+                (missing.as_str(), missing.as_i64(), missing.list().count()),
+                (None, None, 0)
+            );
+        }
+        assert_eq!(root.get("c").get("a").as_i64(), Some(3));
+        assert_eq!(root.list().count(), 0);
+        assert_eq!(root.get("a").fields().count(), 0);
     }
 
     #[test]
     fn what_stands_as_it_is_told_is_not_copied() {
-        let Node::Fields(fields) = read(r#"{"a":"b"}"#) else { panic!("no object") };
-        assert!(matches!(&fields[..], [(Cow::Borrowed("a"), Node::Text(Cow::Borrowed("b")))]));
+        let Document(entries) = read(r#"{"a":"b"}"#);
+        let [_, Entry { name: Cow::Borrowed("a"), told: Told::Text(Cow::Borrowed("b")) }] =
+            &entries[..]
+        else {
+            panic!("{entries:?}")
+        };
     }
 }
