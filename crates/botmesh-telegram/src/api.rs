@@ -93,7 +93,7 @@ impl Api {
     }
 
     /// Makes a request.
-    pub(crate) async fn send(&self, request: &Request) -> Result<Box<RawValue>, Failure> {
+    pub(crate) async fn send(&self, request: &Request<'_>) -> Result<Box<RawValue>, Failure> {
         if !request.has_files() {
             let body = serde_json::to_vec(request.fields()).map_err(Failure::unwritable)?;
             let answer = self.post(request.method(), body, CALL_TIME, MAX_ANSWER).await?;

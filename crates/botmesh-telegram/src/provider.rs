@@ -9,8 +9,8 @@ use botmesh_core::{ChatKey, MessageId, ProviderId};
 use futures_util::StreamExt;
 use serde_json::Value;
 use serde_json::value::RawValue;
-use teloxide_core::payloads::{DeleteMessage, GetFile, SendChatAction, SetMessageReaction};
-use teloxide_core::types::{ChatAction, ChatId, FileId, ReactionType};
+use teloxide_core::payloads::{GetFile, SendChatAction};
+use teloxide_core::types::{ChatAction, ChatId, FileId};
 
 use crate::address::Address;
 use crate::api::{Failure, Request};
@@ -87,11 +87,8 @@ impl Provider for Telegram {
     async fn delete(&self, chat: &ChatKey, message: &MessageId) -> Result<(), ProviderError> {
         let to = self.inner.address(chat)?;
         let message = self.inner.number(message)?;
-        let number = i32::try_from(message)
-            .map_err(|_| self.inner.rejected(send::no_message(&message.to_string())))?;
-        let chat = ChatId(self.inner.present(to.chat));
-        let call = DeleteMessage::new(chat, teloxide_core::types::MessageId(number));
-        self.inner.called(self.inner.call(&call).await)
+        let _place = self.inner.pace.enter(to.chat).await;
+        self.inner.called(self.inner.request(&to, send::deletion(&to, message)).await)
     }
 
     async fn react(
@@ -102,13 +99,8 @@ impl Provider for Telegram {
     ) -> Result<(), ProviderError> {
         let to = self.inner.address(chat)?;
         let message = self.inner.number(message)?;
-        let number = i32::try_from(message)
-            .map_err(|_| self.inner.rejected(send::no_message(&message.to_string())))?;
-        let chat = ChatId(self.inner.present(to.chat));
-        let mut call = SetMessageReaction::new(chat, teloxide_core::types::MessageId(number));
-        let emoji = emoji.map(|emoji| ReactionType::Emoji { emoji: emoji.to_owned() });
-        call.reaction = Some(emoji.into_iter().collect());
-        self.inner.called(self.inner.call(&call).await)
+        let _place = self.inner.pace.enter(to.chat).await;
+        self.inner.called(self.inner.request(&to, send::reaction(&to, message, emoji)).await)
     }
 
     async fn typing(&self, chat: &ChatKey) -> Result<(), ProviderError> {
@@ -162,7 +154,7 @@ impl Inner {
 
     /// Makes a request to a chat, waits as long as Telegram wants, and follows the chat where it
     /// moved.
-    async fn request(&self, to: &Address, mut call: Request) -> Result<Box<RawValue>, Failure> {
+    async fn request(&self, to: &Address, mut call: Request<'_>) -> Result<Box<RawValue>, Failure> {
         let mut waited = std::time::Duration::ZERO;
         let mut chat = self.present(to.chat);
         loop {

@@ -29,7 +29,7 @@ const MAX_PARTS: usize = 16;
 ///
 /// # Errors
 /// Why Telegram would refuse the message, in words.
-pub(crate) fn plan(to: &Address, message: &Outgoing) -> Result<Vec<Request>, String> {
+pub(crate) fn plan<'a>(to: &'a Address, message: &'a Outgoing) -> Result<Vec<Request<'a>>, String> {
     let keyboard = keyboard::of(&message.buttons)?;
     let mut calls = Vec::new();
     let words = message.text.as_ref();
@@ -37,14 +37,14 @@ pub(crate) fn plan(to: &Address, message: &Outgoing) -> Result<Vec<Request>, Str
     if !message.attachments.is_empty() {
         captioned = media::plan(message, &mut calls)?;
     }
-    let texts = if captioned { Vec::new() } else { split::parts(words, MAX_TEXT) };
-    if texts.len() > MAX_PARTS {
-        return Err(format!(
-            "the text has {} characters: at most {MAX_PARTS} messages are made of one",
-            words.chars().count()
-        ));
-    }
-    for part in texts {
+    let texts = if captioned { "" } else { words };
+    for (number, part) in split::parts(texts, MAX_TEXT).enumerate() {
+        if number == MAX_PARTS {
+            let length = words.chars().count();
+            return Err(format!(
+                "the text has {length} characters: at most {MAX_PARTS} messages are made of one"
+            ));
+        }
         let mut call = Request::new("sendMessage");
         call.set("text", &words[part.clone()]);
         if let Some(entities) = entities::of(words, &message.spans, part) {
@@ -73,10 +73,10 @@ pub(crate) fn plan(to: &Address, message: &Outgoing) -> Result<Vec<Request>, Str
 }
 
 /// Sets where a call goes.
-pub(crate) fn direct(call: &mut Request, to: &Address) {
+pub(crate) fn direct<'a>(call: &mut Request<'a>, to: &'a Address) {
     call.set("chat_id", to.chat);
     if let Some(topic) = to.topic {
-        call.set("message_thread_id", topic);
+        call.set("message_thread_id", i64::from(topic));
     }
     if let Some(business) = &to.business {
         call.set("business_connection_id", business.as_str());
@@ -84,12 +84,12 @@ pub(crate) fn direct(call: &mut Request, to: &Address) {
 }
 
 /// The call that replaces what a message says; with `caption`, that of a picture or a file.
-pub(crate) fn edit(
-    to: &Address,
+pub(crate) fn edit<'a>(
+    to: &'a Address,
     message: i64,
-    new: &Outgoing,
+    new: &'a Outgoing,
     caption: bool,
-) -> Result<Request, String> {
+) -> Result<Request<'a>, String> {
     if !new.attachments.is_empty() || new.location.is_some() {
         return Err("an edit changes words and buttons: send files and places anew".to_owned());
     }
@@ -116,11 +116,29 @@ pub(crate) fn edit(
     Ok(call)
 }
 
+/// The call that deletes a message.
+pub(crate) fn deletion(to: &Address, message: i64) -> Request<'_> {
+    let mut call = Request::new("deleteMessage");
+    call.set("chat_id", to.chat);
+    call.set("message_id", message);
+    call
+}
+
+/// The call that reacts to a message, or takes the reaction back.
+pub(crate) fn reaction<'a>(to: &'a Address, message: i64, emoji: Option<&str>) -> Request<'a> {
+    let mut call = Request::new("setMessageReaction");
+    call.set("chat_id", to.chat);
+    call.set("message_id", message);
+    let emoji = emoji.map(|emoji| json!({ "type": "emoji", "emoji": emoji }));
+    call.set("reaction", Value::from_iter(emoji));
+    call
+}
+
 pub(crate) fn no_message(id: &str) -> String {
     format!("{id:?} is no message of a chat")
 }
 
-fn place(place: &Location) -> Request {
+fn place(place: &Location) -> Request<'_> {
     let mut call = match &place.name {
         None => Request::new("sendLocation"),
         Some(name) => {
@@ -131,8 +149,8 @@ fn place(place: &Location) -> Request {
             call
         }
     };
-    call.set("latitude", place.latitude);
-    call.set("longitude", place.longitude);
+    call.set("latitude", Value::from(place.latitude));
+    call.set("longitude", Value::from(place.longitude));
     call
 }
 

@@ -12,6 +12,7 @@ use bytes::Bytes;
 use http::request::Parts;
 use http::{Method, Request};
 use reqwest::Url;
+use serde_json::Value;
 
 use crate::api;
 use crate::slot::{Entrance, Slot};
@@ -50,12 +51,12 @@ impl Registration {
         Self { address, path, secret, connections, updates, register, gathering }
     }
 
-    fn request(&self) -> api::Request {
+    fn request(&self) -> api::Request<'_> {
         let mut request = api::Request::new("setWebhook");
         request.set("url", self.address.as_str());
         request.set("secret_token", self.secret.reveal());
-        request.set("max_connections", self.connections);
-        request.set("allowed_updates", self.updates.clone());
+        request.set("max_connections", i64::from(self.connections));
+        request.set("allowed_updates", Value::from(self.updates.clone()));
         request
     }
 }

@@ -16,7 +16,10 @@ struct Caption<'a> {
 }
 
 /// Adds the calls that send the attachments, and says whether the words went along as a caption.
-pub(super) fn plan(message: &Outgoing, calls: &mut Vec<Request>) -> Result<bool, String> {
+pub(super) fn plan<'a>(
+    message: &'a Outgoing,
+    calls: &mut Vec<Request<'a>>,
+) -> Result<bool, String> {
     let words = message.text.as_ref();
     let fits = !words.trim().is_empty() && split::length(words) <= MAX_CAPTION;
     let entities = entities::of(words, &message.spans, 0..words.len());
@@ -53,7 +56,10 @@ const fn family(kind: MediaKind) -> Option<u8> {
     }
 }
 
-fn single(attachment: &Attachment, caption: Option<&Caption<'_>>) -> Result<Request, String> {
+fn single<'a>(
+    attachment: &'a Attachment,
+    caption: Option<&Caption<'a>>,
+) -> Result<Request<'a>, String> {
     let (method, field) = match attachment.kind {
         MediaKind::Image => ("sendPhoto", "photo"),
         MediaKind::Video => ("sendVideo", "video"),
@@ -74,10 +80,10 @@ fn single(attachment: &Attachment, caption: Option<&Caption<'_>>) -> Result<Requ
     Ok(call)
 }
 
-fn media_group(
-    attachments: &[Attachment],
-    caption: Option<&Caption<'_>>,
-) -> Result<Request, String> {
+fn media_group<'a>(
+    attachments: &'a [Attachment],
+    caption: Option<&Caption<'a>>,
+) -> Result<Request<'a>, String> {
     let mut call = Request::new("sendMediaGroup");
     let mut media = Vec::with_capacity(attachments.len());
     for (number, attachment) in attachments.iter().enumerate() {
@@ -102,7 +108,7 @@ fn media_group(
 }
 
 /// What stands for the file in the call.
-fn source(attachment: &Attachment, call: &mut Request) -> Result<String, String> {
+fn source(attachment: &Attachment, call: &mut Request<'_>) -> Result<String, String> {
     let bytes = match &attachment.source {
         AttachmentSource::Url(address) => return Ok(address.clone()),
         AttachmentSource::Reference(file) => return Ok(file.clone()),

@@ -9,23 +9,32 @@ pub(super) fn length(text: &str) -> usize {
 
 /// Where the text is cut into parts of at most `most` units, each with something in it. Together
 /// they are the text, but for white space at the cuts, which Telegram does not show.
-pub(super) fn parts(text: &str, most: usize) -> Vec<Range<usize>> {
-    let mut parts = Vec::new();
+pub(super) fn parts(text: &str, most: usize) -> impl Iterator<Item = Range<usize>> {
     let mut from = 0;
-    while !text[from..].trim().is_empty() {
-        let rest = &text[from..];
-        let end = fitting(rest, most);
-        let cut = if end == rest.len() { end } else { place_to_cut(&rest[..end], &rest[end..]) };
-        if !rest[..cut].trim().is_empty() {
-            parts.push(from..from + cut);
+    std::iter::from_fn(move || {
+        loop {
+            let rest = &text[from..];
+            if rest.trim_start().is_empty() {
+                return None;
+            }
+            let end = fitting(rest, most);
+            let cut =
+                if end == rest.len() { end } else { place_to_cut(&rest[..end], &rest[end..]) };
+            let part = from..from + cut;
+            from = part.end;
+            if !rest[..cut].trim_start().is_empty() {
+                return Some(part);
+            }
         }
-        from += cut;
-    }
-    parts
+    })
 }
 
 /// How many bytes of the text fit; at least one character.
 fn fitting(text: &str, most: usize) -> usize {
+    // No character has more units than bytes.
+    if text.len() <= most {
+        return text.len();
+    }
     let mut units = 0;
     for (at, character) in text.char_indices() {
         units += character.len_utf16();
@@ -75,7 +84,7 @@ mod tests {
     use super::*;
 
     fn parts(text: &str, most: usize) -> Vec<&str> {
-        super::parts(text, most).into_iter().map(|part| &text[part]).collect()
+        super::parts(text, most).map(|part| &text[part]).collect()
     }
 
     /// I1: a long text is cut behind a paragraph, a sentence or a word.

@@ -4,8 +4,9 @@ use botmesh_core::message::{Attachment, AttachmentSource, MediaKind, OutgoingBut
 use super::*;
 
 fn planned(message: &Outgoing) -> Vec<(String, Value)> {
-    let calls = plan(&Address::chat(7), message).unwrap();
-    let told = |call: &Request| serde_json::to_value(call.fields()).unwrap();
+    let to = Address::chat(7);
+    let calls = plan(&to, message).unwrap();
+    let told = |call: &Request<'_>| serde_json::to_value(call.fields()).unwrap();
     calls.iter().map(|call| (call.method().to_owned(), told(call))).collect()
 }
 

@@ -51,6 +51,25 @@ async fn a_rate_limit_delays_without_losing_or_reordering() {
     assert_eq!(heard, ["m0", "m1", "m2", "m3", "m4"]);
 }
 
+/// I1: a limit delays deletions and reactions as well, and those that follow a group go where it went.
+#[tokio::test]
+async fn deletions_and_reactions_wait_and_follow_as_messages_do() {
+    let (platform, telegram) = platform().await;
+    platform.group(-5, 42);
+    let moved = platform.group(-1005, 42);
+    let (hi, options) = (Outgoing::text("hi"), SendOptions::default());
+    let id = telegram.send(&key("-1005"), &hi, &options).await.unwrap().message.unwrap();
+    let upgraded = r#"{"ok":false,"error_code":400,"description":"Bad Request: group chat was upgraded to a supergroup chat","parameters":{"migrate_to_chat_id":-1005}}"#;
+    platform.fails("setMessageReaction", Fault::Raw(400, upgraded.as_bytes().to_vec()));
+    telegram.react(&key("-5"), &id, Some("👍")).await.unwrap();
+    platform.fails("deleteMessage", Fault::too_many(1));
+    let begun = Instant::now();
+    telegram.delete(&key("-5"), &id).await.unwrap();
+    assert!(begun.elapsed() >= Duration::from_secs(1));
+    let methods: Vec<String> = moved.calls().iter().map(|call| call.method.clone()).collect();
+    assert_eq!(methods, ["sendMessage", "setMessageReaction", "deleteMessage"]);
+}
+
 /// I1: a wait that is too long is told instead of waited for.
 #[tokio::test]
 async fn a_long_limit_is_an_error_that_says_how_long() {
