@@ -66,7 +66,7 @@ impl RunningBot {
         reply: impl Into<Reply>,
         language: Option<&Language>,
     ) -> Result<Receipt, SendError> {
-        self.runtime.sender().deliver(chat, reply.into(), language).await
+        self.runtime.sender().deliver(chat, reply.into(), language, &SendOptions::default()).await
     }
 
     /// As [`send`](Self::send), with a key that tells the platform that it is the same send when
@@ -96,7 +96,7 @@ impl RunningBot {
         language: Option<&Language>,
     ) -> Result<Receipt, SendError> {
         let options = SendOptions { idempotency_key: Some(key.into()), timeout: None };
-        self.runtime.sender().deliver_with(chat, reply.into(), language, &options).await
+        self.runtime.sender().deliver(chat, reply.into(), language, &options).await
     }
 
     /// Waits until every provider is connected.

@@ -141,8 +141,11 @@ impl Inbound {
     ///
     /// # Errors
     /// [`DeliverError`]; the message was not taken and the platform should send it again.
-    pub async fn deliver(&self, message: Message) -> Result<Accepted, DeliverError> {
-        self.0.deliver(message).await
+    pub fn deliver(
+        &self,
+        message: Message,
+    ) -> impl Future<Output = Result<Accepted, DeliverError>> + Send {
+        self.0.deliver(message)
     }
 }
 

@@ -230,10 +230,13 @@ impl Runtime {
 }
 
 /// Runs user code; a panic in it is an error.
-pub(super) async fn caught(
-    work: impl Future<Output = Result<(), (Activity, BotError)>>,
-) -> Result<(), (Activity, BotError)> {
-    AssertUnwindSafe(work).catch_unwind().await.unwrap_or_else(|payload| {
-        Err((Activity::Handler, BotError::from(Panicked::new(payload.as_ref()))))
+pub(super) fn caught<W>(work: W) -> impl Future<Output = Result<(), (Activity, BotError)>>
+where
+    W: Future<Output = Result<(), (Activity, BotError)>>,
+{
+    AssertUnwindSafe(work).catch_unwind().map(|ended| {
+        ended.unwrap_or_else(|payload| {
+            Err((Activity::Handler, BotError::from(Panicked::new(payload.as_ref()))))
+        })
     })
 }

@@ -116,10 +116,7 @@ impl Context {
     /// # Errors
     /// [`SendError`](crate::provider::SendError).
     pub async fn reply(&self, reply: impl Into<Reply>) -> Result<Receipt, BotError> {
-        self.send_reply(reply.into()).await
-    }
-
-    async fn send_reply(&self, reply: Reply) -> Result<Receipt, BotError> {
+        let reply = reply.into();
         let language = self.language_for(&reply).await?;
         self.inner.runtime.send(&self.inner.turn, reply, language.as_ref()).await
     }
@@ -251,7 +248,7 @@ impl Context {
 
     /// The chat's language if `reply` depends on it.
     pub(crate) async fn language_for(&self, reply: &Reply) -> Result<Option<Language>, BotError> {
-        if needs_language(reply) { self.language().await.map(Some) } else { Ok(None) }
+        if needs_language(reply) { Box::pin(self.language()).await.map(Some) } else { Ok(None) }
     }
 }
 

@@ -1,6 +1,6 @@
+use std::pin::Pin;
 use std::sync::{Arc, Weak};
 
-use async_trait::async_trait;
 use tokio::task::AbortHandle;
 
 use super::Runtime;
@@ -19,9 +19,21 @@ pub(super) struct Ingress {
     pub(super) provider: ProviderId,
 }
 
-#[async_trait]
 impl Deliveries for Ingress {
-    async fn deliver(&self, message: Message) -> Result<Accepted, DeliverError> {
+    // Written out, as `async_trait` would, so that the future has the message in its box alone.
+    fn deliver<'s, 'f>(&'s self, message: Message) -> Delivery<'f>
+    where
+        's: 'f,
+        Self: 'f,
+    {
+        Box::pin(self.take(Box::new(message)))
+    }
+}
+
+type Delivery<'f> = Pin<Box<dyn Future<Output = Result<Accepted, DeliverError>> + Send + 'f>>;
+
+impl Ingress {
+    async fn take(&self, mut message: Box<Message>) -> Result<Accepted, DeliverError> {
         if message.chat.provider() != self.provider.as_str() {
             return Err(DeliverError::WrongProvider {
                 provider: self.provider.clone(),
@@ -30,9 +42,8 @@ impl Deliveries for Ingress {
         }
         let Some(runtime) = self.runtime.upgrade() else { return Err(DeliverError::Stopping) };
         if runtime.durable.is_some() {
-            return runtime.deliver_durably(message).await;
+            return Box::pin(runtime.deliver_durably(*message)).await;
         }
-        let mut message = Box::new(message);
         loop {
             match runtime.lanes.admit(message, &runtime) {
                 Ok(accepted) => return Ok(accepted),

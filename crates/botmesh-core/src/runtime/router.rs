@@ -86,9 +86,11 @@ where
     F: Fn(Context) -> R + Send + Sync + 'static,
     R: Future<Output = Result<T, BotError>> + Send + 'static,
 {
+    let handler = Arc::new(handler);
     Arc::new(move |context| {
-        let handled = handler(context);
-        Box::pin(async move { handled.await.map(drop) })
+        let handler = Arc::clone(&handler);
+        // Called within: what a block is given and awaits has its room there twice.
+        Box::pin(async move { handler(context).await.map(drop) })
     })
 }
 

@@ -96,22 +96,11 @@ impl Sender {
     pub(crate) async fn send(
         &self,
         turn: &Turn,
-        reply: Reply,
-        language: Option<&Language>,
-    ) -> Result<Receipt, SendError> {
-        self.send_with(turn, reply, language, &SendOptions::default()).await
-    }
-
-    /// As [`send`](Self::send), with what the platform is to know of the send.
-    pub(crate) async fn send_with(
-        &self,
-        turn: &Turn,
-        reply: Reply,
-        language: Option<&Language>,
+        outgoing: &Outgoing,
         options: &SendOptions,
     ) -> Result<Receipt, SendError> {
         self.check(turn)?;
-        self.deliver_with(turn.key(), reply, language, options).await
+        Ok(self.provider(turn.key())?.send(turn.key(), outgoing, options).await?)
     }
 
     /// The words of a reply as the platform shows them.
@@ -126,20 +115,10 @@ impl Sender {
         chat: &ChatKey,
         reply: Reply,
         language: Option<&Language>,
-    ) -> Result<Receipt, SendError> {
-        self.deliver_with(chat, reply, language, &SendOptions::default()).await
-    }
-
-    /// As [`deliver`](Self::deliver), with what the platform is to know of the send.
-    pub(crate) async fn deliver_with(
-        &self,
-        chat: &ChatKey,
-        reply: Reply,
-        language: Option<&Language>,
         options: &SendOptions,
     ) -> Result<Receipt, SendError> {
         let provider = self.provider(chat)?;
-        let outgoing = self.outgoing(reply, language, provider.capabilities());
+        let outgoing = self.outgoing(chat, reply, language);
         Ok(provider.send(chat, &outgoing, options).await?)
     }
 
@@ -152,7 +131,7 @@ impl Sender {
     ) -> Result<(), SendError> {
         self.check(turn)?;
         let provider = self.provider(turn.key())?;
-        let outgoing = self.outgoing(reply, language, provider.capabilities());
+        let outgoing = self.outgoing(turn.key(), reply, language);
         Ok(provider.edit(turn.key(), message, &outgoing).await?)
     }
 
@@ -190,17 +169,15 @@ impl Sender {
         Ok(provider.typing(turn.key()).await?)
     }
 
-    fn outgoing(
+    /// The reply in this language, as the platform of the chat shows it.
+    pub(crate) fn outgoing(
         &self,
+        chat: &ChatKey,
         reply: Reply,
         language: Option<&Language>,
-        capabilities: Capabilities,
     ) -> Outgoing {
-        let outgoing = match language {
-            Some(language) => self.texts.localize(reply, language),
-            None => self.texts.localize(reply, self.texts.default_language()),
-        };
-        outgoing.adapted(&capabilities)
+        let language = language.unwrap_or_else(|| self.texts.default_language());
+        self.texts.localize(reply, language).adapted(&self.capabilities(chat))
     }
 }
 

@@ -21,9 +21,13 @@ impl Runtime {
     ) -> Result<Receipt, BotError> {
         match (turn.record(), self.durable()) {
             (Some(record), Some((durable, inbox))) => {
-                self.send_once(turn, record, durable, inbox, reply, language).await
+                // Boxed: what is sent without a record needs no room for it.
+                Box::pin(self.send_once(turn, record, durable, inbox, reply, language)).await
             }
-            _ => Ok(self.sender.send(turn, reply, language).await?),
+            _ => {
+                let outgoing = self.sender.outgoing(turn.key(), reply, language);
+                Ok(self.sender.send(turn, &outgoing, &SendOptions::default()).await?)
+            }
         }
     }
 
@@ -66,7 +70,8 @@ impl Runtime {
             }
         }
         let options = SendOptions { idempotency_key: Some(idempotency_key), timeout: None };
-        let sent = self.sender.send_with(turn, reply, language, &options).await;
+        let outgoing = self.sender.outgoing(chat, reply, language);
+        let sent = self.sender.send(turn, &outgoing, &options).await;
         match &sent {
             Ok(receipt) => sends.sent(receipt),
             Err(error) => sends.failed(may_have_arrived(error)),

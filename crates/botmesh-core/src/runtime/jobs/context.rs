@@ -87,7 +87,7 @@ impl JobContext {
     ) -> Result<Receipt, SendError> {
         let idempotency_key = self.sends.as_ref().map(|sends| sends.next_key(chat));
         let options = SendOptions { idempotency_key, timeout: None };
-        self.runtime.sender().deliver_with(chat, reply.into(), language, &options).await
+        self.runtime.sender().deliver(chat, reply.into(), language, &options).await
     }
 }
 
