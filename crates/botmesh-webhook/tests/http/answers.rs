@@ -1,7 +1,11 @@
 //! What a platform is answered.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use botmesh_core::bot::Durability;
+use botmesh_core::testing::{CrashPoints, CrashingStore};
+use botmesh_core::{Bot, MemoryStore};
 use botmesh_webhook::SettingsError;
 
 use crate::client::{answer, ask, post, post_with};
@@ -81,6 +85,26 @@ async fn a_full_bot_is_waited_for_and_then_refused() {
     stage.handles(1).await;
     assert_eq!(ask(server, post("2 more")).await.status, 200);
     assert_eq!(stage.handles(2).await, ["wait", "more"], "a refused message was handled");
+}
+
+/// I6, G1: what cannot be stored just now is refused at once, and taken when it comes again.
+#[tokio::test]
+async fn a_store_that_is_away_tells_the_platform_to_come_again() {
+    let points = CrashPoints::never();
+    let store = CrashingStore::new(Arc::new(MemoryStore::new()), points.clone());
+    let durable = |bot: Bot| bot.store(store).durability(Durability::inbox_and_outbox());
+    let mut stage = open(durable, |limits| limits).await;
+    let server = stage.server.address();
+    points.fail(1000, 7);
+    for _ in 0..4 {
+        let refused = ask(server, post("1 hello")).await;
+        assert_eq!((refused.status, refused.header("retry-after")), (503, Some("1")));
+    }
+    assert!(stage.handled.borrow().is_empty());
+    points.fail(0, 7);
+    assert_eq!(ask(server, post("1 hello")).await.status, 200);
+    assert_eq!(ask(server, post("2 more")).await.status, 200);
+    assert_eq!(stage.handles(2).await, ["hello", "more"]);
 }
 
 /// I6: more requests at a time than there may be are refused at once.
