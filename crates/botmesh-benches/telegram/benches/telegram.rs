@@ -46,13 +46,12 @@ fn main() -> Result<()> {
     let peers = Peers::install()?;
     let redis = Redis::start()?;
     let directory = tempfile::tempdir()?;
-    let mut runs: [Vec<Measured>; 5] = Default::default();
+    let mut runs: [Vec<Measured>; 6] = Default::default();
     // In turn, so that whatever else the machine does slows all alike.
     for round in 0..rounds {
         for (contender, runs) in Contender::ALL.into_iter().zip(&mut runs) {
             let Some(mut command) = command(contender, &peers, &redis)? else { continue };
-            // Python is given fewer: a rate needs no more.
-            let count = if contender == Contender::Aiogram { count / 10 } else { count };
+            let count = if contender.is_slow() { count / 10 } else { count };
             let file = directory.path().join(format!("{count}"));
             if round == 0 && !file.exists() {
                 updates::write(&file, count + count / 2, chats)?;
@@ -87,7 +86,7 @@ fn measure(command: &mut Command) -> Result<Measured> {
     serde_json::from_str(&printed).with_context(|| format!("{command:?} printed {printed:?}"))
 }
 
-fn show(runs: &[Vec<Measured>; 5]) {
+fn show(runs: &[Vec<Measured>; 6]) {
     let rate = |runs: &[Measured], time: fn(&Measured) -> f64| {
         let rates = runs.iter().map(|run| run.messages as f64 / time(run));
         let mut rates: Vec<f64> = rates.collect();

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use anyhow::{Result, anyhow};
 use async_trait::async_trait;
-use botmesh_core::bot::Coordination;
+use botmesh_core::bot::{Coordination, Durability};
 use botmesh_core::message::Outgoing;
 use botmesh_core::provider::{
     Capabilities, ChoiceLimits, ConnectionState, Provider, ProviderError, Receipt, SendOptions,
@@ -71,8 +71,14 @@ impl Provider for Raw {
     }
 }
 
-/// Answers all updates, perhaps under turns from a Redis at this address.
-pub(crate) async fn run(file: &Path, warm: u64, redis: Option<&str>) -> Result<Measured> {
+/// Answers all updates, perhaps under turns from a Redis at this address, which perhaps keeps the
+/// messages too.
+pub(crate) async fn run(
+    file: &Path,
+    warm: u64,
+    redis: Option<&str>,
+    is_durable: bool,
+) -> Result<Measured> {
     let updates = updates::read(file)?;
     let meter = Arc::new(Meter::new(warm, updates.len() as u64));
     let id = ProviderId::new("telegram")?;
@@ -80,9 +86,14 @@ pub(crate) async fn run(file: &Path, warm: u64, redis: Option<&str>) -> Result<M
     let raw = Raw { id, recipient, updates, meter: Arc::clone(&meter) };
     let mut bot = Bot::new(raw).when("hi", |ctx| async move { ctx.reply("Hello!").await });
     if let Some(redis) = redis {
-        let store = RedisStore::connect(redis).prefix("bench").await?;
+        // Another run must not take these messages for known ones.
+        let prefix = format!("bench-{}", std::process::id());
+        let store = RedisStore::connect(redis).prefix(prefix).await?;
         let coordinator = store.coordinator().build()?;
         bot = bot.store(store).coordination(Coordination::new(coordinator));
+    }
+    if is_durable {
+        bot = bot.durability(Durability::inbox_and_outbox());
     }
     let running = bot.start().await.map_err(|error| anyhow!("{error}"))?;
     let measured = meter.measured().await;
