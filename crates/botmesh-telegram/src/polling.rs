@@ -1,6 +1,6 @@
 //! Asking for updates: <https://core.telegram.org/bots/api#getupdates>.
 
-mod batch;
+pub(crate) mod batch;
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::time::Duration;

@@ -22,12 +22,15 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use botmesh_core::ChatKey;
 use botmesh_core::message::Outgoing;
+use botmesh_core::{ChatKey, Message};
 use serde_json::{Value, json};
 
 use crate::address::Address;
-use crate::send;
+use crate::api::Answer;
+use crate::polling::batch;
+use crate::token::Token;
+use crate::{Recipient, send};
 use server::Server;
 use state::State;
 
@@ -41,6 +44,18 @@ pub fn bodies(chat: &ChatKey, message: &Outgoing) -> Result<Vec<Vec<u8>>, String
     let calls = send::plan(&to, message)?;
     let bodies = calls.iter().map(|call| serde_json::to_vec(call.fields()));
     bodies.collect::<Result<_, _>>().map_err(|error| error.to_string())
+}
+
+/// The messages in an answer to `getUpdates`, as polling takes them out of it. It is for tests of what
+/// a server may answer; updates that cannot be read are left out.
+///
+/// # Errors
+/// Why it is no answer with updates, in words.
+pub fn messages(answer: &[u8], to: &Recipient) -> Result<Vec<Message>, String> {
+    let token = Token::new(FakeTelegram::TOKEN).map_err(|error| error.to_string())?;
+    let updates = Answer::result(answer, &token).map_err(|failure| failure.to_string())?;
+    let read = batch::read(updates).ok_or_else(|| "the result is no list".to_owned())?;
+    Ok(batch::parcels(read.updates, to).into_iter().map(|parcel| parcel.message).collect())
 }
 
 /// The Bot API for one bot, with the token [`TOKEN`](Self::TOKEN) and the name `fake_bot`. Clones

@@ -6,22 +6,22 @@ use serde_json::value::RawValue;
 use crate::update::{self, Recipient, Update};
 
 /// The updates of an answer, in order.
-pub(super) struct Batch<'a> {
-    pub(super) updates: Vec<Update<'a>>,
+pub(crate) struct Batch<'a> {
+    pub(crate) updates: Vec<Update<'a>>,
     /// Why an update is left out, with its number where that can be told.
-    pub(super) unreadable: Vec<(Option<i64>, String)>,
+    pub(crate) unreadable: Vec<(Option<i64>, String)>,
 }
 
 /// One message to hand over, made of one update or of the parts of an album.
-pub(super) struct Parcel {
-    pub(super) ids: Vec<i64>,
-    pub(super) message: Message,
-    pub(super) callback: Option<String>,
-    pub(super) album: Option<(i64, String)>,
+pub(crate) struct Parcel {
+    pub(crate) ids: Vec<i64>,
+    pub(crate) message: Message,
+    pub(crate) callback: Option<String>,
+    pub(crate) album: Option<(i64, String)>,
 }
 
 /// The updates in a result; none if it is no list.
-pub(super) fn read(result: &RawValue) -> Option<Batch<'_>> {
+pub(crate) fn read(result: &RawValue) -> Option<Batch<'_>> {
     let all: Vec<&RawValue> = serde_json::from_str(result.get()).ok()?;
     let mut batch = Batch { updates: Vec::with_capacity(all.len()), unreadable: Vec::new() };
     for one in all {
@@ -39,7 +39,7 @@ pub(super) fn read(result: &RawValue) -> Option<Batch<'_>> {
 }
 
 /// The number of the first update in a text that cannot be read as a whole.
-pub(super) fn first_id(text: &[u8]) -> Option<i64> {
+pub(crate) fn first_id(text: &[u8]) -> Option<i64> {
     const NAME: &[u8] = b"\"update_id\"";
     let at = text.windows(NAME.len()).position(|part| part == NAME)?;
     let rest = text[at + NAME.len()..].trim_ascii_start().strip_prefix(b":")?.trim_ascii_start();
@@ -48,7 +48,7 @@ pub(super) fn first_id(text: &[u8]) -> Option<i64> {
 }
 
 /// The messages that the updates make, albums as one.
-pub(super) fn parcels(updates: Vec<Update<'_>>, to: &Recipient) -> Vec<Parcel> {
+pub(crate) fn parcels(updates: Vec<Update<'_>>, to: &Recipient) -> Vec<Parcel> {
     let mut parcels: Vec<Parcel> = Vec::with_capacity(updates.len());
     let mut parts: Vec<Vec<Message>> = Vec::new();
     for update in updates {

@@ -17,7 +17,7 @@ struct Order {
     notes: Vec<String>,
 }
 
-static ORDER: LazyLock<Arc<dyn FlowDefinition>> = LazyLock::new(|| {
+pub(super) static ORDER: LazyLock<Arc<dyn FlowDefinition>> = LazyLock::new(|| {
     let address = flow::<Order>("address")
         .ask("Where to?", |order, answer| {
             order.notes.push(answer.text()?);

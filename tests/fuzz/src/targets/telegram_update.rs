@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::memory::bounded;
 
 pub(crate) fn run(bytes: &[u8]) {
-    // An object of one short field is a node of a tree with room for eleven.
+    // A value of two bytes is an entry of 48 in a list that may just have grown, and so again in the copy.
     bounded(bytes, 256, 16 << 10, |bytes| {
         if let Some(message) = read(bytes) {
             assert!(message.id.is_some(), "a message without an id cannot be told from its copy");
