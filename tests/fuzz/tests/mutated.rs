@@ -129,12 +129,14 @@ fn any_text_is_a_run_of_a_flow_or_refused() {
     fuzz("saved-flow");
 }
 
-/// What failed once: a number that was read otherwise than it was written, at another replica.
+/// What failed once: a number or a language that was read otherwise than it was written, at another
+/// replica.
 #[test]
 fn what_failed_once_does_not_fail_again() {
     for input in [
         r#"{"update_id":1,"my_chat_member":{"from":{"id":33333300000000000000000000728149311}}}"#,
         r#"{"update_id":1,"message":{"location":{"latitude":3.33333e34,"longitude":1e-300}}}"#,
+        r#"{"update_id":1,"message":{"from":{"id":1,"language_code":"update_total_ames"}}}"#,
     ] {
         let target = Target::named("telegram-update").expect("a target");
         (target.run)(input.as_bytes());

@@ -22,7 +22,15 @@ impl Language {
     /// # Errors
     /// [`LanguageError`] when the text is no language tag.
     pub fn new(tag: &str) -> Result<Self, LanguageError> {
-        tag.parse().map(Self).map_err(|_| LanguageError { tag: tag.chars().take(80).collect() })
+        let refused = || LanguageError { tag: tag.chars().take(80).collect() };
+        let language: LanguageIdentifier = tag.parse().map_err(|_| refused())?;
+        // Variants are put in order, and then the first of them may read as a script.
+        let is_lasting = language.variants().len() == 0
+            || language
+                .to_string()
+                .parse()
+                .is_ok_and(|again: LanguageIdentifier| again == language);
+        if is_lasting { Ok(Self(language)) } else { Err(refused()) }
     }
 
     /// English, the language that every built-in text exists in.
@@ -73,5 +81,22 @@ impl<'de> Deserialize<'de> for Language {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let tag = String::deserialize(deserializer)?;
         Self::new(&tag).map_err(serde::de::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A8: a language is the same at another replica, or is none.
+    #[test]
+    fn a_tag_that_would_read_otherwise_once_written_is_refused() {
+        for tag in ["en", "es_CO", "zh-Hant-TW", "ca-valencia", "de-1996-1901", "sl-rozaj-biske"] {
+            let language = Language::new(tag).unwrap();
+            assert_eq!(Language::new(&language.to_string()), Ok(language));
+        }
+        for tag in ["", "english language", "update_total_ames"] {
+            assert!(Language::new(tag).is_err(), "{tag} was taken");
+        }
     }
 }
