@@ -74,7 +74,8 @@ impl Inbox {
             fence: None,
             attempts: 0,
             lease_ends,
-            due_at: now,
+            // Whoever begins it may have looked at the clock before this call did.
+            due_at: Moment::MIN,
             sends: None,
             error: None,
         };
