@@ -164,21 +164,37 @@ impl<S: LedgerStore> StoredLedger<S> {
             Operation::Poll { .. } => None,
             operation => operation.key(),
         };
-        let Some(key) = key else { return self.decide(operation, limits).await };
+        let executing = async {
+            match self.store.shortcut(operation, limits).await? {
+                Some(outcome) => Ok(outcome),
+                None => self.decide(operation, limits).await,
+            }
+        };
+        match key {
+            Some(key) => self.in_turn(key, executing).await,
+            None => executing.await,
+        }
+    }
+
+    /// Does `work` as one operation on `key`: behind those of this process that were begun before
+    /// it. For backends that execute an operation together with something else: they
+    /// [decide](Self::decide) in it what they could not take along.
+    pub async fn in_turn<T>(&self, key: &CoordinationKey, work: impl Future<Output = T>) -> T {
         let lock = Arc::clone(self.keys.lock().entry(key.clone()).or_default());
         let place = Place { keys: &self.keys, key, lock };
         let _first = place.lock.lock().await;
-        self.decide(operation, limits).await
+        work.await
     }
 
-    async fn decide(
+    /// Executes one operation by reads and writes alone, and waits for no other one of this process.
+    ///
+    /// # Errors
+    /// As for [`execute`](Self::execute).
+    pub async fn decide(
         &self,
         operation: &Operation,
         limits: &Limits,
     ) -> Result<Outcome, BackendError> {
-        if let Some(outcome) = self.store.shortcut(operation, limits).await? {
-            return Ok(outcome);
-        }
         for attempt in 0..ATTEMPTS {
             // Whoever lost twice must not lose for ever against those in step with it.
             if attempt > 1 {

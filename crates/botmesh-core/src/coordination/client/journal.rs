@@ -12,7 +12,7 @@ use crate::coordination::release::Claim;
 use crate::coordination::transition::{Operation, Reply, TicketId, Wakeup};
 use crate::coordination::{
     Begins, CoordinationError, CoordinationKey, IngestError, Ingested, JournaledTurns, LossReason,
-    Ticket, TurnGuard,
+    Release, Ticket, TurnGuard,
 };
 use crate::store::{Admission, Commit, Committed, NewRecord, Realm};
 
@@ -23,8 +23,9 @@ pub trait JournalBackend: Send + Sync {
     /// The realm of the inbox.
     fn realm(&self) -> &Realm;
 
-    /// Admits a message and, when it is new, executes `reserve` in the same step. When that grants
-    /// the turn and nothing else of the chat is pending, the record is begun under its fence.
+    /// Admits a message and, when it is new, executes `reserve` in the same step; where the turn is
+    /// not free, perhaps in one behind it. When the turn is granted in the same step and nothing else
+    /// of the chat is pending, the record is begun under its fence.
     ///
     /// # Errors
     /// As for [`Backend::send`].
@@ -34,7 +35,8 @@ pub trait JournalBackend: Send + Sync {
         reserve: &Operation,
     ) -> Result<Arrival, BackendError>;
 
-    /// Ends a record and, unless that is refused, executes `release` in the same step.
+    /// Ends a record and, unless that is refused, executes `release` in the same step. Where
+    /// somebody waits for the turn, the release may be a step behind it.
     ///
     /// # Errors
     /// As for [`Backend::send`].
@@ -50,7 +52,8 @@ pub trait JournalBackend: Send + Sync {
 pub struct Arrival {
     /// How the message was admitted.
     pub admission: Admission,
-    /// The answer to the reservation; none unless the message is new.
+    /// The answer to the reservation; none unless the message is new, or when it is not known what
+    /// became of a reservation behind the admission.
     pub reply: Option<Reply>,
     /// Whether the record was begun, under the fence that was granted.
     pub is_begun: bool,
@@ -61,7 +64,8 @@ pub struct Arrival {
 pub struct Departure {
     /// What became of the commit.
     pub committed: Committed,
-    /// The answer to the release; none when the commit was refused.
+    /// The answer to the release; none when the commit was refused, or when it is not known what
+    /// became of a release behind it, which is repeated then.
     pub reply: Option<Reply>,
 }
 
@@ -150,12 +154,18 @@ impl<B: Backend> JournaledTurns for CoordinatorClient<B> {
                 return Err(failed(source));
             }
         };
-        if let Some(reply) = reply {
-            shared.tickets.close(sequence);
-            if let Reply::Released { next: Some((sequence, grant)) } = reply {
-                let ticket = TicketId { incarnation, sequence };
-                shared.sink().wake(Wakeup { ticket, key, grant });
+        match reply {
+            Some(reply) => {
+                shared.tickets.close(sequence);
+                if let Reply::Released { next: Some((sequence, grant)) } = reply {
+                    let ticket = TicketId { incarnation, sequence };
+                    shared.sink().wake(Wakeup { ticket, key, grant });
+                }
             }
+            None if matches!(committed, Committed::Applied(_)) => {
+                shared.releases.put(Release { key, session: Arc::clone(session), sequence });
+            }
+            None => {}
         }
         Ok(committed)
     }

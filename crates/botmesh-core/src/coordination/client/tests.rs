@@ -1,5 +1,6 @@
 //! The client over a hub that fails in ways which the suite cannot ask for.
 
+mod journal;
 mod leases;
 mod polls;
 
