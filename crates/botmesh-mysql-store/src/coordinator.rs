@@ -2,11 +2,14 @@
 
 mod backend;
 mod builder;
+#[cfg(feature = "durability")]
+mod journal;
 mod ledger;
 mod rows;
 mod schema;
 #[cfg(test)]
 mod tests;
+mod turns;
 
 use botmesh_core::coordination::client::CoordinatorClient;
 use botmesh_core::coordination::{CoordinationError, CoordinatorSettings};

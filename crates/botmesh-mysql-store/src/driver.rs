@@ -142,9 +142,13 @@ impl MysqlDriver {
         response: Duration,
         script: &[(&Statement, &[Value])],
     ) -> Result<Vec<protocol::Told>, Failure> {
+        let script = protocol::script(script);
+        if script.len() >= self.largest_request.load(Ordering::Relaxed) {
+            let too_large = "it is larger than `max_allowed_packet` of the server".to_owned();
+            return Err(Failure::unsent(sqlx::Error::Protocol(too_large)));
+        }
         let mut lent = self.connections.lend().await?;
         let driver = self.clone();
-        let script = protocol::script(script);
         let answers = Finish::new(async move {
             lent.begin();
             let connection = lent.connection().map_err(Failure::unsent)?;

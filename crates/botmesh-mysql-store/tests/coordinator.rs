@@ -5,15 +5,21 @@
 mod support;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
-use botmesh_core::ReplicaId;
 use botmesh_core::conformance::coordinator::{CoordinatorFixture, Replica};
-use botmesh_core::coordination::{Coordinator, CoordinatorSettings};
+use botmesh_core::coordination::{
+    AcquireTurn, Begins, Coordinator, CoordinatorSettings, IngestError, Ingested,
+};
+use botmesh_core::store::{Admission, CheckpointChange, Commit, Committed, NewRecord, Store};
+use botmesh_core::{MessageId, ReplicaId};
 use botmesh_mysql_store::{MysqlCoordinator, MysqlStore};
 use botmesh_test_support::proxy::Proxy;
+use botmesh_test_support::replica;
 use botmesh_test_support::turnstile::{Pass, pass};
 use botmesh_test_support::wire::Wire;
+use support::server::PrivateServer;
 
 #[derive(Debug)]
 struct Fixture {
@@ -29,6 +35,7 @@ impl Fixture {
 #[derive(Debug)]
 struct MysqlReplica {
     coordinator: MysqlCoordinator,
+    store: MysqlStore,
     proxy: Proxy,
 }
 
@@ -45,9 +52,9 @@ impl CoordinatorFixture for Fixture {
         let port = address.split('/').next()?.parse().unwrap();
         let proxy = Proxy::start(Wire::Mysql, port).await;
         let store = MysqlStore::connect(proxy.url()).max_connections(4);
-        let builder = MysqlCoordinator::through(store.prefix(prefix));
-        let coordinator = builder.replica_id(replica).settings(settings).build().unwrap();
-        Some(Arc::new(MysqlReplica { coordinator, proxy }))
+        let store = store.prefix(prefix).await.unwrap();
+        let builder = store.coordinator().replica_id(replica).settings(settings);
+        Some(Arc::new(MysqlReplica { coordinator: builder.build().unwrap(), store, proxy }))
     }
 }
 
@@ -55,6 +62,10 @@ impl CoordinatorFixture for Fixture {
 impl Replica for MysqlReplica {
     fn coordinator(&self) -> &dyn Coordinator {
         &self.coordinator
+    }
+
+    fn store(&self) -> Option<Arc<dyn Store>> {
+        Some(Arc::new(self.store.clone()))
     }
 
     async fn crash(&self) {
@@ -74,6 +85,69 @@ impl Replica for MysqlReplica {
         // There are none.
         true
     }
+}
+
+/// G9: a durable message costs one round trip before it is processed and one after it, where nobody
+/// else has its chat; one that is known costs one.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_durable_message_costs_two_round_trips() {
+    let Some(url) = support::url() else { return support::skip() };
+    let (_, address) = url.rsplit_once(':').unwrap();
+    let proxy =
+        Proxy::start(Wire::Mysql, address.split('/').next().unwrap().parse().unwrap()).await;
+    let store = MysqlStore::connect(proxy.url()).max_connections(1);
+    let store = store.prefix(support::prefix()).await.unwrap();
+    let settings = replica::settings(Duration::from_secs(4));
+    let coordinator = store.coordinator().settings(settings).build().unwrap();
+    replica::start(&coordinator).await;
+    let turns = coordinator.journaled().unwrap();
+    let (key, body, lease) = (replica::chat("k"), Some("hi"), Duration::from_secs(60));
+    // Nothing is granted at once before a lease has passed.
+    replica::take(&coordinator, "k").await.release().await.unwrap();
+    let (mut held, mut expected, mut fewest) = (Vec::new(), None, usize::MAX);
+    for number in 0..12 {
+        let id = MessageId::new(number.to_string()).unwrap();
+        let record = NewRecord { chat: &key, message: Some(&id), body, lease, most: 9 };
+        let before = proxy.round_trips();
+        let Ingested { admission, place, begins } = turns.ingest(record).await.unwrap();
+        let Admission::New { position, .. } = admission else { panic!("{admission:?}") };
+        let ticket = place.unwrap().unwrap();
+        let turn = coordinator.acquire_turn(ticket, AcquireTurn::new()).await.unwrap();
+        assert_eq!(begins, Begins::Under(turn.fence()));
+        let checkpoint = CheckpointChange::Set { write: support::body("at"), expected };
+        let commit = Commit { chat: &key, position, fence: turn.fence(), checkpoint };
+        let committed = turns.commit(&turn.guard(), commit).await.unwrap();
+        let Committed::Applied(Some(revision)) = committed else { panic!("{committed:?}") };
+        let Ingested { admission, .. } = turns.ingest(record).await.unwrap();
+        assert_eq!(admission, Admission::Known);
+        fewest = fewest.min(proxy.round_trips() - before);
+        expected = Some(revision);
+        // It would be released once more.
+        held.push(turn);
+    }
+    // Heartbeats come in between now and then.
+    assert_eq!(fewest, 3, "round trips");
+}
+
+/// B4, G9: a message that is larger than what the server takes at once is not sent together with its
+/// turn, and the next one is.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_message_larger_than_the_server_takes_is_not_sent() {
+    let Some(server) = PrivateServer::start(&["--max-allowed-packet=2M"]).await else {
+        return support::skip();
+    };
+    let store = MysqlStore::connect(server.url()).await.unwrap();
+    let coordinator = store.coordinator().settings(replica::settings(replica::LEASE));
+    let coordinator = coordinator.build().unwrap();
+    replica::start(&coordinator).await;
+    let turns = coordinator.journaled().unwrap();
+    let (chat, large, lease) = (replica::chat("k"), "x".repeat(3 << 19), Duration::from_secs(60));
+    let record = NewRecord { chat: &chat, message: None, body: Some(&large), lease, most: 9 };
+    let refused = turns.ingest(record).await.unwrap_err();
+    assert!(matches!(refused, IngestError::Refused(_)), "{refused:?}");
+    let record = NewRecord { body: Some("small"), ..record };
+    let Ingested { admission, .. } = turns.ingest(record).await.unwrap();
+    assert!(matches!(admission, Admission::New { is_behind: false, .. }), "{admission:?}");
 }
 
 mod behind_a_proxy {

@@ -8,6 +8,7 @@ mod forget;
 mod joined;
 mod record;
 mod schema;
+mod steps;
 mod wait;
 
 use std::time::Duration;
@@ -31,6 +32,7 @@ use crate::value::{Row, Value};
 
 pub use joined::Joined;
 pub(crate) use schema::{MYSQL, POSTGRES, SQLITE};
+pub use steps::Steps;
 
 #[derive(Debug)]
 pub(crate) struct Statements {

@@ -41,7 +41,7 @@ pub use error::{DriverError, Fault};
 #[cfg(feature = "lender")]
 pub use finish::Finish;
 #[cfg(feature = "durability")]
-pub use inbox::Joined;
+pub use inbox::{Joined, Steps};
 #[cfg(feature = "lender")]
 pub use lender::{Bounds, Lender, Lent, NotLent, Opener};
 pub use prefix::{PrefixError, TablePrefix};

@@ -16,7 +16,14 @@ pub struct Proxy {
     wire: Wire,
     port: u16,
     faults: Arc<Faults>,
-    connections: Arc<AtomicUsize>,
+    traffic: Arc<Traffic>,
+}
+
+/// What clients have done.
+#[derive(Debug, Default)]
+struct Traffic {
+    connections: AtomicUsize,
+    round_trips: AtomicUsize,
 }
 
 #[derive(Debug)]
@@ -41,10 +48,10 @@ impl Proxy {
             flows: watch::Sender::new(true),
             cuts: watch::Sender::new(0),
         };
-        let (faults, connections) = (Arc::new(faults), Arc::<AtomicUsize>::default());
-        let (with, counted) = (Arc::clone(&faults), Arc::clone(&connections));
+        let (faults, traffic) = (Arc::new(faults), Arc::<Traffic>::default());
+        let (with, counted) = (Arc::clone(&faults), Arc::clone(&traffic));
         tokio::spawn(accept(listener, wire, server, with, counted));
-        Self { wire, port, faults, connections }
+        Self { wire, port, faults, traffic }
     }
 
     /// Where clients connect.
@@ -56,7 +63,13 @@ impl Proxy {
     /// How many connections clients have opened.
     #[must_use]
     pub fn connections(&self) -> usize {
-        self.connections.load(Ordering::SeqCst)
+        self.traffic.connections.load(Ordering::SeqCst)
+    }
+
+    /// How often clients have sent something after everything before it was answered.
+    #[must_use]
+    pub fn round_trips(&self) -> usize {
+        self.traffic.round_trips.load(Ordering::SeqCst)
     }
 
     /// Cuts the connection instead of passing the next answer on.
@@ -91,22 +104,29 @@ async fn accept(
     wire: Wire,
     server: u16,
     faults: Arc<Faults>,
-    connections: Arc<AtomicUsize>,
+    traffic: Arc<Traffic>,
 ) {
     while let Ok((client, _)) = listener.accept().await {
-        connections.fetch_add(1, Ordering::SeqCst);
+        traffic.connections.fetch_add(1, Ordering::SeqCst);
         let Ok(server) = TcpStream::connect(("127.0.0.1", server)).await else { continue };
         // A message that is passed on in pieces must not wait for the other side's acknowledgement.
         for side in [&client, &server] {
             let _ = side.set_nodelay(true);
         }
         let (client, server) = (client.into_split(), server.into_split());
-        let faults = Arc::clone(&faults);
+        let (faults, traffic) = (Arc::clone(&faults), Arc::clone(&traffic));
         tokio::spawn(async move {
             let mut cut = faults.cuts.subscribe();
+            let asked = AtomicBool::new(false);
+            let ask = || {
+                if !asked.swap(true, Ordering::SeqCst) {
+                    traffic.round_trips.fetch_add(1, Ordering::SeqCst);
+                }
+            };
+            let answer = || asked.store(false, Ordering::SeqCst);
             tokio::select! {
-                () = pass_on(client.0, server.1, &faults) => {}
-                () = pass_back(server.0, client.1, wire, &faults) => {}
+                () = pass_on(client.0, server.1, &faults, ask) => {}
+                () = pass_back(server.0, client.1, wire, &faults, answer) => {}
                 _ = cut.changed() => {}
             }
         });
@@ -122,9 +142,11 @@ async fn pass_on(
     mut from: impl AsyncRead + Unpin,
     mut to: impl AsyncWrite + Unpin,
     faults: &Faults,
+    ask: impl Fn(),
 ) {
     let mut buffer = [0; 65536];
     while let Ok(length @ 1..) = from.read(&mut buffer).await {
+        ask();
         flowing(faults).await;
         if to.write_all(&buffer[..length]).await.is_err() {
             break;
@@ -137,10 +159,12 @@ async fn pass_back(
     mut to: impl AsyncWrite + Unpin,
     wire: Wire,
     faults: &Faults,
+    answer: impl Fn(),
 ) {
     let mut waiting = Vec::new();
     let mut buffer = [0; 65536];
     while let Ok(length @ 1..) = from.read(&mut buffer).await {
+        answer();
         flowing(faults).await;
         waiting.extend_from_slice(&buffer[..length]);
         while let Some(length) = wire.frame(&waiting) {

@@ -12,6 +12,7 @@ use tokio::time::Instant;
 
 use super::ledger::Rows;
 use super::schema::{RUN, Statements};
+use super::turns::Turns;
 use crate::connections::Connections;
 use crate::driver::{MysqlDriver, NAME};
 use crate::failure::Failure;
@@ -23,18 +24,14 @@ const SWEEP: Duration = Duration::from_secs(30);
 /// Carries the operations of a coordinator to its rows.
 #[derive(Debug)]
 pub(super) struct MysqlBackend {
-    limits: Limits,
-    /// Turns.
-    turns: Arc<StoredLedger<Rows>>,
+    turns: Arc<Turns>,
     /// How long an answer may take before its connection counts as broken.
     response: Duration,
     /// Heartbeats only, so that they never wait behind turns, with the keeper's runtime.
     heartbeats: Mutex<Option<(Arc<StoredLedger<Rows>>, Handle)>>,
-    /// Who can be told of its own grants, and how.
-    own: Mutex<Option<(IncarnationId, PushSink)>>,
-    /// Where the turns' connections live.
-    runtime: Mutex<Option<Handle>>,
     swept: Mutex<Option<Instant>>,
+    #[cfg(feature = "durability")]
+    journal: Option<super::journal::Journal>,
 }
 
 impl MysqlBackend {
@@ -46,59 +43,39 @@ impl MysqlBackend {
     /// A backend on these rows.
     pub(super) fn on(rows: Rows, limits: Limits, response: Duration) -> Self {
         Self {
-            limits,
-            turns: Arc::new(StoredLedger::new(rows)),
+            turns: Arc::new(Turns::new(rows, limits)),
             response,
             heartbeats: Mutex::default(),
-            own: Mutex::default(),
-            runtime: Mutex::default(),
             swept: Mutex::default(),
+            #[cfg(feature = "durability")]
+            journal: None,
         }
+    }
+
+    /// Takes the steps of this store's inbox along.
+    #[cfg(feature = "durability")]
+    pub(super) fn journaling(mut self, store: Arc<botmesh_sql::SqlStore<MysqlDriver>>) -> Self {
+        self.journal = Some(super::journal::Journal::new(store, Arc::clone(&self.turns)));
+        self
     }
 
     /// Makes the traffic of turns live on the caller's runtime.
     pub(super) fn settle_here(&self) {
-        *self.runtime.lock() = Some(Handle::current());
+        self.turns.settle_here();
     }
 
     /// Closes the connections that are only this coordinator's, as when the process is killed.
     pub(super) fn abandon(&self) {
-        self.own.lock().take();
+        self.turns.tell_nobody();
         if let Some((heartbeats, _)) = self.heartbeats.lock().take() {
             heartbeats.store().driver().connections.close();
         }
     }
 
-    async fn execute(
-        &self,
-        operation: &Operation,
-        ledger: Arc<StoredLedger<Rows>>,
-        home: Option<Handle>,
-    ) -> Result<Reply, BackendError> {
-        let outcome = match home.filter(|home| home.id() != Handle::current().id()) {
-            None => ledger.execute(operation, &self.limits).await?,
-            // A connection lives on the runtime that opened it.
-            Some(home) => {
-                let (operation, limits) = (operation.clone(), self.limits.clone());
-                let executing =
-                    home.spawn(async move { ledger.execute(&operation, &limits).await });
-                executing.await.map_err(|ended| BackendError::Unknown(Box::new(ended)))??
-            }
-        };
-        if let Some(wakeup) = outcome.wakeup {
-            // Of this replica's tickets that wait one may be the next. Others have to poll.
-            let own = self.own.lock().clone();
-            if let Some((_, sink)) = own.filter(|(own, _)| *own == wakeup.ticket.incarnation) {
-                sink.wake(wakeup);
-            }
-        }
-        Ok(outcome.reply)
-    }
-
     /// The connection for heartbeats, made anew for each incarnation: it belongs to the runtime
     /// from which it is used.
     fn open_heartbeats(&self) -> Result<(), Failure> {
-        let rows = self.turns.store();
+        let rows = self.turns.rows();
         let mut settings = rows.driver().connections.settings().clone();
         settings.source = Source::Options(Box::new(settings.options()));
         // One that is given up leaves its place to the next while it is being closed.
@@ -116,7 +93,7 @@ impl MysqlBackend {
 
     /// Now and then removes the keys that nobody remembers, beside everything else.
     fn sweep_now_and_then(&self) {
-        let Some(runtime) = self.runtime.lock().clone() else { return };
+        let Some(runtime) = self.turns.home() else { return };
         let now = Instant::now();
         {
             let mut swept = self.swept.lock();
@@ -125,7 +102,7 @@ impl MysqlBackend {
             }
             *swept = Some(now);
         }
-        let rows = self.turns.store().clone();
+        let rows = self.turns.rows().clone();
         runtime.spawn(async move { rows.sweep().await });
     }
 }
@@ -137,14 +114,13 @@ impl Backend for MysqlBackend {
     }
 
     async fn send(&self, operation: &Operation) -> Result<Reply, BackendError> {
-        let home = self.runtime.lock().clone();
-        self.execute(operation, Arc::clone(&self.turns), home).await
+        self.turns.execute(operation, &self.turns.ledger, self.turns.home()).await
     }
 
     async fn renew(&self, operation: &Operation) -> Result<Reply, BackendError> {
         let heartbeats = self.heartbeats.lock().clone();
         let Some((heartbeats, home)) = heartbeats else { return self.send(operation).await };
-        let reply = self.execute(operation, heartbeats, Some(home)).await;
+        let reply = self.turns.execute(operation, &heartbeats, Some(home)).await;
         if let Ok(Reply::Renewed) = reply {
             self.sweep_now_and_then();
         }
@@ -154,11 +130,16 @@ impl Backend for MysqlBackend {
     /// The server has no way to tell anybody anything by itself, so tickets poll.
     async fn listen(&self, own: &IncarnationId, pushes: PushSink) -> Result<(), BackendError> {
         // The keeper calls this first, on the thread where it renews.
-        let rows = self.turns.store();
+        let rows = self.turns.rows();
         self.open_heartbeats().map_err(|failure| rows.explain(failure))?;
         pushes.disconnected();
-        *self.own.lock() = Some((own.clone(), pushes));
+        self.turns.tell(own.clone(), pushes);
         Ok(())
+    }
+
+    #[cfg(feature = "durability")]
+    fn journal(&self) -> Option<&dyn botmesh_core::coordination::client::JournalBackend> {
+        self.journal.as_ref().map(|journal| journal as _)
     }
 
     async fn close(&self) {

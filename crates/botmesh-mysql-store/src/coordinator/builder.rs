@@ -79,6 +79,8 @@ impl MysqlCoordinatorBuilder {
         let response = response.min((self.settings.lease() / 4).max(LEAST_RESPONSE));
         let limits = Limits::from(&self.settings);
         let backend = MysqlBackend::new(driver, limits, response);
+        #[cfg(feature = "durability")]
+        let backend = backend.journaling(std::sync::Arc::clone(&store.sql));
         let mut client =
             CoordinatorClient::builder(backend).settings(self.settings).isolated_heartbeat(true);
         if let Some(replica) = self.replica {

@@ -13,6 +13,7 @@ use super::rows;
 use super::schema::Statements;
 use crate::driver::MysqlDriver;
 use crate::failure::Failure;
+use crate::protocol::Told;
 
 /// How many keys that nobody remembers are removed at a time, and how often in one go.
 const BATCH: u64 = 1_000;
@@ -97,21 +98,40 @@ impl Rows {
         epoch: u32,
         limits: &Limits,
     ) -> Result<Option<Outcome>, BackendError> {
-        let mut values = rows::ticket_values(key, ticket);
-        values.extend([rows::micros(limits.held), Value::Integer(epoch.into())]);
+        let values = rows::take_values(key, ticket, epoch, limits);
         let script = [(&self.statements.take, &values[..]), (&self.statements.taken, &values[..3])];
-        let told = self.driver.attempt_script(self.response, &script).await;
-        let told = told.map_err(|failure| self.explain(failure))?;
+        let told = self.run_script(self.response, &script).await?;
         let [take, taken] = &told[..] else { return Ok(None) };
-        let Some(row) = taken.rows.first().filter(|_| take.insert_id > 0) else { return Ok(None) };
+        Ok(granted(take, taken)?.map(Outcome::from))
+    }
+
+    /// Runs several statements in one round trip.
+    pub(super) async fn run_script(
+        &self,
+        response: Duration,
+        script: &[(&Statement, &[Value])],
+    ) -> Result<Vec<Told>, BackendError> {
+        let told = self.driver.attempt_script(response, script).await;
+        let told = told.map_err(|failure| self.explain(failure))?;
         self.has_worked.store(true, Ordering::Relaxed);
-        let grant = rows::grant(row.clone()).map_err(unreadable)?;
-        // It may have been taken from this replica already, which then was given for dead.
-        Ok((grant.fence.get() == take.insert_id).then(|| Reply::Granted(grant).into()))
+        Ok(told)
+    }
+
+    #[cfg(feature = "durability")]
+    pub(super) fn statements(&self) -> &Statements {
+        &self.statements
     }
 }
 
-fn unreadable(error: DriverError) -> BackendError {
+/// What `take` and `taken` say, if the key was taken.
+pub(super) fn granted(take: &Told, taken: &Told) -> Result<Option<Reply>, BackendError> {
+    let Some(row) = taken.rows.first().filter(|_| take.insert_id > 0) else { return Ok(None) };
+    let grant = rows::grant(row.clone()).map_err(unreadable)?;
+    // It may have been taken from this replica already, which then was given for dead.
+    Ok((grant.fence.get() == take.insert_id).then_some(Reply::Granted(grant)))
+}
+
+pub(super) fn unreadable(error: DriverError) -> BackendError {
     BackendError::Unknown(Box::new(error))
 }
 
@@ -171,9 +191,7 @@ impl LedgerStore for Rows {
         let turn_at = script.len();
         script.extend(turn.iter().map(|(write, values)| (&write.after_space, &values[..])));
         script.push((&statements.commit, &[]));
-        let told = self.driver.attempt_script(self.response, &script).await;
-        let told = told.map_err(|failure| self.explain(failure))?;
-        self.has_worked.store(true, Ordering::Relaxed);
+        let told = self.run_script(self.response, &script).await?;
         let wrote = |at: usize| told.get(at).is_some_and(|told| told.insert_id > 0);
         Ok(wrote(space_at) && (turn.is_none() || wrote(turn_at)))
     }
@@ -189,8 +207,7 @@ impl LedgerStore for Rows {
                 self.take(key, ticket, *epoch, limits).await
             }
             Operation::Release { key, ticket } => {
-                let mut values = rows::ticket_values(key, ticket);
-                values.push(rows::micros(limits.idle));
+                let values = rows::give_back_values(key, ticket, limits);
                 let gave = self.run(&self.statements.give_back, &values).await?;
                 Ok((!gave.is_empty()).then(|| Reply::Released { next: None }.into()))
             }

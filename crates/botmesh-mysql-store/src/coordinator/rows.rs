@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use botmesh_core::coordination::stored::{Revised, Snapshot, Write};
 use botmesh_core::coordination::transition::{
-    ServerTime, Session, StoredSession, StoredSpace, StoredTurn, TicketId,
+    Limits, ServerTime, Session, StoredSession, StoredSpace, StoredTurn, TicketId,
 };
 use botmesh_core::coordination::{CoordinationKey, Grant, PreviousHolder};
 use botmesh_core::id::{Fence, IncarnationId};
@@ -188,12 +188,34 @@ pub(super) fn turn_values(
     ])
 }
 
-/// A key and a ticket of it.
-pub(super) fn ticket_values(key: &CoordinationKey, ticket: &TicketId) -> Vec<Value> {
+/// The values of `Statements::take`, of which the first three are those of `taken`.
+pub(super) fn take_values(
+    key: &CoordinationKey,
+    ticket: &TicketId,
+    epoch: u32,
+    limits: &Limits,
+) -> Vec<Value> {
+    let mut values = ticket_values(key, ticket);
+    values.extend([micros(limits.held), Value::Integer(epoch.into())]);
+    values
+}
+
+/// The values of `Statements::give_back`.
+pub(super) fn give_back_values(
+    key: &CoordinationKey,
+    ticket: &TicketId,
+    limits: &Limits,
+) -> Vec<Value> {
+    let mut values = ticket_values(key, ticket);
+    values.push(micros(limits.idle));
+    values
+}
+
+fn ticket_values(key: &CoordinationKey, ticket: &TicketId) -> Vec<Value> {
     vec![key.as_str().into(), ticket.incarnation.as_str().into(), number(ticket.sequence)]
 }
 
-pub(super) fn micros(time: Duration) -> Value {
+fn micros(time: Duration) -> Value {
     Value::Integer(i64::try_from(time.as_micros()).unwrap_or(i64::MAX / 4))
 }
 

@@ -1,6 +1,8 @@
 //! The tables of the coordinator and the statements on them.
 
 use botmesh_core::store::StoreError;
+#[cfg(feature = "durability")]
+use botmesh_sql::Steps;
 use botmesh_sql::{Answer, Dialect, Part, Statement, TablePrefix, migrate};
 
 use crate::MysqlStore;
@@ -71,11 +73,20 @@ pub(super) struct Statements {
 
     /// Takes a free key: key, caller, ticket, time that it is held, epoch.
     pub(super) take: Statement,
+    /// As `take`, behind the admission of a message that was new.
+    #[cfg(feature = "durability")]
+    pub(super) take_if_admitted: Statement,
     /// What was taken: key, caller, ticket.
     pub(super) taken: Statement,
     /// Gives back a key for which nobody waits: key, caller, ticket, time that it is remembered.
     pub(super) give_back: Statement,
+    /// As `give_back`, behind the end of a record that was applied.
+    #[cfg(feature = "durability")]
+    pub(super) give_back_if_ended: Statement,
 
+    /// Has each statement of the next transaction see what others have committed before it.
+    #[cfg(feature = "durability")]
+    pub(super) see_commits: Statement,
     pub(super) begin: Statement,
     pub(super) forget_insert_id: Statement,
     /// The values of a space: revision, floor, grace, server, since, jumped; expected revision.
@@ -108,6 +119,42 @@ const SPACE_WRITTEN: &str = "@botmesh_space <> 0";
 
 const USED: &str = "{now} DIV 600000000";
 
+/// Only if `{only_if}` holds, too.
+const TAKE: &str = "INSERT INTO {turns} (name, revision, holder, ticket, fence, expires_at, used)
+    SELECT {1}, {now}, {2}, {3}, LAST_INSERT_ID(GREATEST({now}, s.floor + 1)),
+        {now} + {4}, {used}
+    FROM {p}coordination_space AS s INNER JOIN {p}coordination_sessions AS x
+        ON x.name = {2}
+    WHERE s.name = 'space' AND s.server = {run} AND s.grace_until <= {now}
+        AND x.expires_at > {now} AND x.epoch <= {5} AND {only_if}
+    ON DUPLICATE KEY UPDATE
+        decided = {turns}.expires_at <= {now}
+            OR ({turns}.holder IS NULL AND {turns}.queue IS NULL),
+        previous = IF({turns}.decided AND {turns}.expires_at <= {now}, NULL,
+            {turns}.previous),
+        previous_fence = IF({turns}.decided AND {turns}.expires_at <= {now}, NULL,
+            {turns}.previous_fence),
+        fence = IF({turns}.decided,
+            LAST_INSERT_ID(GREATEST({turns}.fence + 1, VALUES(fence))),
+            {turns}.fence + LAST_INSERT_ID({turns}.fence - {turns}.fence)),
+        revision = IF({turns}.decided, GREATEST({now}, {turns}.revision + 1),
+            {turns}.revision),
+        holder = IF({turns}.decided, VALUES(holder), {turns}.holder),
+        ticket = IF({turns}.decided, VALUES(ticket), {turns}.ticket),
+        queue = IF({turns}.decided, NULL, {turns}.queue),
+        used = IF({turns}.decided, VALUES(used), {turns}.used),
+        expires_at = IF({turns}.decided, VALUES(expires_at), {turns}.expires_at),
+        decided = NULL";
+
+/// Only if `{only_if}` holds, too.
+const GIVE_BACK: &str =
+    "UPDATE {turns} SET revision = LAST_INSERT_ID(GREATEST({now}, revision + 1)),
+        previous = holder, previous_fence = fence, holder = NULL, ticket = NULL,
+        expires_at = {now} + {4}, used = {used}
+    WHERE name = {1} AND holder = {2} AND ticket = {3} AND queue IS NULL
+        AND expires_at > {now} AND {only_if}
+        AND (SELECT server FROM {p}coordination_space WHERE name = 'space') = {run}";
+
 impl Statements {
     /// Statements in which `run` is the expression that names the run of the server.
     pub(super) fn new(names: &TablePrefix, run: &str) -> Self {
@@ -135,6 +182,8 @@ impl Statements {
                 WHERE name = {{1}} AND revision = {{10}} AND {condition}"
             ))
         };
+        let take = |only_if: &str| counted(&TAKE.replace("{only_if}", only_if));
+        let give_back = |only_if: &str| counted(&GIVE_BACK.replace("{only_if}", only_if));
         let turn = |write: &dyn Fn(&str) -> Statement| Turn {
             alone: write("1 = 1"),
             after_space: write(SPACE_WRITTEN),
@@ -155,45 +204,18 @@ impl Statements {
                 "INSERT INTO {p}coordination_run (name, nonce) VALUES ('run', {now})
                 ON DUPLICATE KEY UPDATE nonce = nonce",
             ),
-            take: counted(
-                "INSERT INTO {turns} (name, revision, holder, ticket, fence, expires_at, used)
-                SELECT {1}, {now}, {2}, {3}, LAST_INSERT_ID(GREATEST({now}, s.floor + 1)),
-                    {now} + {4}, {used}
-                FROM {p}coordination_space AS s INNER JOIN {p}coordination_sessions AS x
-                    ON x.name = {2}
-                WHERE s.name = 'space' AND s.server = {run} AND s.grace_until <= {now}
-                    AND x.expires_at > {now} AND x.epoch <= {5}
-                ON DUPLICATE KEY UPDATE
-                    decided = {turns}.expires_at <= {now}
-                        OR ({turns}.holder IS NULL AND {turns}.queue IS NULL),
-                    previous = IF({turns}.decided AND {turns}.expires_at <= {now}, NULL,
-                        {turns}.previous),
-                    previous_fence = IF({turns}.decided AND {turns}.expires_at <= {now}, NULL,
-                        {turns}.previous_fence),
-                    fence = IF({turns}.decided,
-                        LAST_INSERT_ID(GREATEST({turns}.fence + 1, VALUES(fence))),
-                        {turns}.fence + LAST_INSERT_ID({turns}.fence - {turns}.fence)),
-                    revision = IF({turns}.decided, GREATEST({now}, {turns}.revision + 1),
-                        {turns}.revision),
-                    holder = IF({turns}.decided, VALUES(holder), {turns}.holder),
-                    ticket = IF({turns}.decided, VALUES(ticket), {turns}.ticket),
-                    queue = IF({turns}.decided, NULL, {turns}.queue),
-                    used = IF({turns}.decided, VALUES(used), {turns}.used),
-                    expires_at = IF({turns}.decided, VALUES(expires_at), {turns}.expires_at),
-                    decided = NULL",
-            ),
+            take: take("1 = 1"),
+            #[cfg(feature = "durability")]
+            take_if_admitted: take(Steps::ADMITTED),
             taken: render(
                 "SELECT fence, previous_fence, previous FROM {turns}
                 WHERE name = {1} AND holder = {2} AND ticket = {3}",
             ),
-            give_back: counted(
-                "UPDATE {turns} SET revision = LAST_INSERT_ID(GREATEST({now}, revision + 1)),
-                    previous = holder, previous_fence = fence, holder = NULL, ticket = NULL,
-                    expires_at = {now} + {4}, used = {used}
-                WHERE name = {1} AND holder = {2} AND ticket = {3} AND queue IS NULL
-                    AND expires_at > {now}
-                    AND (SELECT server FROM {p}coordination_space WHERE name = 'space') = {run}",
-            ),
+            give_back: give_back("1 = 1"),
+            #[cfg(feature = "durability")]
+            give_back_if_ended: give_back(Steps::ENDED),
+            #[cfg(feature = "durability")]
+            see_commits: render("SET TRANSACTION ISOLATION LEVEL READ COMMITTED"),
             begin: render("START TRANSACTION"),
             forget_insert_id: render("DO LAST_INSERT_ID(0)"),
             create_space: counted(

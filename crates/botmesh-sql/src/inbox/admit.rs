@@ -31,7 +31,7 @@ const INSERT: &str =
         (SELECT COUNT(*) FROM {p}inbox WHERE chat = {1} AND message = {2}) AS known) AS found
     WHERE waiting < {5} AND known = 0";
 
-const TELL: &str = "SELECT {changed},
+pub(super) const TELL: &str = "SELECT {changed},
     (SELECT COUNT(*) FROM {p}inbox WHERE chat = {1} AND message = {2}),
     COALESCE((SELECT MAX(position) FROM {p}inbox WHERE chat = {1}), 0),
     (SELECT COUNT(*) FROM {p}inbox WHERE chat = {1} AND state = 1) - {changed} * {6}";
