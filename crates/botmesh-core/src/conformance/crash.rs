@@ -171,11 +171,8 @@ async fn run(ground: Ground, setting: Setting, at: usize) -> Result<usize, CaseE
     let platform = TestProvider::with_id(provider).with_capabilities(capabilities);
     let mut processes = Vec::new();
     for number in 0..setting.replicas {
-        let (connection, points) = match number {
-            0 => (platform.clone(), points.clone()),
-            _ => (platform.another_connection(), CrashPoints::never()),
-        };
-        processes.push(start(connection, &store, points, replicas.get(number), setting).await?);
+        let points = if number == 0 { points.clone() } else { CrashPoints::never() };
+        processes.push(start(&platform, &store, points, replicas.get(number), setting).await?);
     }
     let mut is_dead = false;
     for (number, (user, text)) in SAID.iter().enumerate() {
@@ -227,12 +224,13 @@ async fn run(ground: Ground, setting: Setting, at: usize) -> Result<usize, CaseE
 }
 
 async fn start(
-    connection: TestProvider,
+    platform: &TestProvider,
     store: &Arc<dyn Store>,
     points: CrashPoints,
     replica: Option<&Arc<dyn Replica>>,
     setting: Setting,
 ) -> Result<Process, CaseError> {
+    let connection = platform.another_connection();
     let own = replica.and_then(|replica| replica.store());
     let store = CrashingStore::new(own.unwrap_or_else(|| Arc::clone(store)), points.clone());
     let durability = Durability::inbox_and_outbox().lease(LEASE);
@@ -284,9 +282,11 @@ async fn replace(
     if let Some(replica) = first.replica.take() {
         replica.crash().await;
     }
+    // A thread of it that is just at work must not get further than its death.
+    first.connection.close("its process has died");
     drop(first.running.take());
     if others.is_empty() {
-        *first = start(platform.clone(), store, CrashPoints::never(), None, setting).await?;
+        *first = start(platform, store, CrashPoints::never(), None, setting).await?;
     }
     Ok(())
 }
