@@ -97,7 +97,7 @@ impl PostgresDriver {
     }
 
     /// The same with values that are only borrowed, for a caller that does not give up.
-    #[cfg(feature = "coordination")]
+    #[cfg(any(feature = "coordination", feature = "durability"))]
     pub(crate) async fn attempt_with<V: Bind>(
         &self,
         response: Duration,

@@ -1,22 +1,23 @@
 //! What went wrong, and what follows from it.
 
 use std::io::ErrorKind;
+use std::sync::Arc;
 use std::time::Duration;
 
 use botmesh_sql::{DriverError, Fault, NotLent};
 use sqlx::postgres::{PgDatabaseError, PgSeverity};
 
-/// A statement that did not succeed.
-#[derive(Debug)]
+/// A statement that did not succeed. Clones are for several callers whose requests went in it.
+#[derive(Debug, Clone)]
 pub(crate) struct Failure {
     cause: Cause,
     /// Whether the statement may have left this process.
     sent: bool,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 enum Cause {
-    Error(sqlx::Error),
+    Error(Arc<sqlx::Error>),
     /// No connection became free in this time.
     Exhausted(Duration),
     /// No answer came in this time.
@@ -35,13 +36,13 @@ impl From<NotLent> for Failure {
 
 impl Failure {
     /// No connection could be opened, so nothing was sent.
-    pub(crate) const fn unsent(error: sqlx::Error) -> Self {
-        Self { cause: Cause::Error(error), sent: false }
+    pub(crate) fn unsent(error: sqlx::Error) -> Self {
+        Self { cause: Cause::Error(Arc::new(error)), sent: false }
     }
 
     /// The statement failed after it had been handed to a connection.
-    pub(crate) const fn sent(error: sqlx::Error) -> Self {
-        Self { cause: Cause::Error(error), sent: true }
+    pub(crate) fn sent(error: sqlx::Error) -> Self {
+        Self { cause: Cause::Error(Arc::new(error)), sent: true }
     }
 
     /// All connections were in use for so long.
@@ -54,11 +55,15 @@ impl Failure {
         Self { cause: Cause::Silent(waited), sent }
     }
 
-    fn answer(&self) -> Option<&PgDatabaseError> {
+    fn error(&self) -> Option<&sqlx::Error> {
         match &self.cause {
-            Cause::Error(error) => error.as_database_error()?.try_downcast_ref(),
+            Cause::Error(error) => Some(error),
             _ => None,
         }
+    }
+
+    fn answer(&self) -> Option<&PgDatabaseError> {
+        self.error()?.as_database_error()?.try_downcast_ref()
     }
 
     /// The SQLSTATE that the server answered; nothing when it was no answer.
@@ -80,7 +85,7 @@ impl Failure {
     }
 
     /// Whether the server answered that it undid this statement, and goes on.
-    #[cfg(feature = "coordination")]
+    #[cfg(any(feature = "coordination", feature = "durability"))]
     pub(crate) fn is_answered(&self) -> bool {
         self.answer().is_some() && !self.is_final()
     }
@@ -107,7 +112,7 @@ impl Failure {
             Cause::Error(error) if error.as_database_error().is_none() => {
                 self.remedy().is_none()
                     && matches!(
-                        error,
+                        **error,
                         sqlx::Error::Io(_)
                             | sqlx::Error::Protocol(_)
                             | sqlx::Error::PoolTimedOut
@@ -144,12 +149,10 @@ impl Failure {
 
     /// What the user has to do, when this does not pass by itself.
     pub(crate) fn remedy(&self) -> Option<String> {
-        let encryption: Option<&dyn std::error::Error> = match &self.cause {
-            Cause::Error(sqlx::Error::Tls(error)) => Some(&**error),
+        let encryption: Option<&dyn std::error::Error> = match self.error() {
+            Some(sqlx::Error::Tls(error)) => Some(&**error),
             // So the TLS library tells that it does not accept the server.
-            Cause::Error(sqlx::Error::Io(error)) if error.kind() == ErrorKind::InvalidData => {
-                Some(error)
-            }
+            Some(sqlx::Error::Io(error)) if error.kind() == ErrorKind::InvalidData => Some(error),
             _ => None,
         };
         if let Some(error) = encryption {
@@ -190,7 +193,9 @@ impl Failure {
         match &self.cause {
             Cause::Exhausted(waited) => Fault::Busy(*waited),
             Cause::Silent(_) => Fault::Unavailable,
-            Cause::Error(sqlx::Error::ColumnDecode { .. } | sqlx::Error::Decode(_)) => {
+            Cause::Error(error)
+                if matches!(**error, sqlx::Error::ColumnDecode { .. } | sqlx::Error::Decode(_)) =>
+            {
                 Fault::Corrupt
             }
             Cause::Error(_) if self.is_transient() => Fault::Unavailable,

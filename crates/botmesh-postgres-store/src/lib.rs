@@ -6,6 +6,12 @@ mod connections;
 mod coordinator;
 mod driver;
 mod failure;
+#[cfg(feature = "durability")]
+mod group;
+#[cfg(feature = "durability")]
+mod inbox;
+#[cfg(any(feature = "coordination", feature = "durability"))]
+mod lines;
 mod pooler;
 mod protocol;
 mod server;

@@ -27,8 +27,10 @@ pub(crate) enum Argument<'a> {
     Text(&'a str),
     #[cfg(feature = "coordination")]
     Integers(&'a [i64]),
-    #[cfg(feature = "coordination")]
+    #[cfg(any(feature = "coordination", feature = "durability"))]
     Texts(&'a [&'a [u8]]),
+    #[cfg(feature = "durability")]
+    Optional(&'a [Option<i64>]),
 }
 
 /// What can be sent as a value.
@@ -70,8 +72,10 @@ pub(crate) async fn run<V: Bind>(
                     Argument::Text(text) => arguments.add(text.as_bytes()),
                     #[cfg(feature = "coordination")]
                     Argument::Integers(integers) => arguments.add(integers),
-                    #[cfg(feature = "coordination")]
+                    #[cfg(any(feature = "coordination", feature = "durability"))]
                     Argument::Texts(texts) => arguments.add(texts),
+                    #[cfg(feature = "durability")]
+                    Argument::Optional(integers) => arguments.add(integers),
                 };
                 added.map_err(sqlx::Error::Encode)?;
             }
@@ -119,9 +123,16 @@ fn write_literal(text: &mut String, value: Argument<'_>) {
                 let _ = write!(text, "{integer}");
             });
         }
-        #[cfg(feature = "coordination")]
+        #[cfg(any(feature = "coordination", feature = "durability"))]
         Argument::Texts(texts) => write_array(text, "BYTEA", texts, |text, one| {
             write_text(text, one);
+        }),
+        #[cfg(feature = "durability")]
+        Argument::Optional(integers) => write_array(text, "BIGINT", integers, |text, one| {
+            let _ = match one {
+                Some(integer) => write!(text, "{integer}"),
+                None => write!(text, "NULL"),
+            };
         }),
     }
 }
@@ -138,7 +149,7 @@ fn write_text(text: &mut String, value: &[u8]) {
     text.push_str("', 'hex')");
 }
 
-#[cfg(feature = "coordination")]
+#[cfg(any(feature = "coordination", feature = "durability"))]
 fn write_array<T>(text: &mut String, kind: &str, items: &[T], write: impl Fn(&mut String, &T)) {
     text.push_str("CAST(ARRAY[");
     for (index, item) in items.iter().enumerate() {
@@ -196,6 +207,13 @@ mod tests {
             "SELECT unnest(CAST(ARRAY[decode('61', 'hex'),decode('27', 'hex')] AS BYTEA[]), \
              CAST(ARRAY[-7,8] AS BIGINT[]))"
         );
+    }
+
+    #[cfg(feature = "durability")]
+    #[test]
+    fn what_is_missing_in_a_list_is_null() {
+        let values = [Argument::Optional(&[None, Some(-7)])];
+        assert_eq!(with_values("SELECT $1", &values), "SELECT CAST(ARRAY[NULL,-7] AS BIGINT[])");
     }
 
     proptest! {

@@ -19,6 +19,8 @@ use crate::server::{EXAMINE, ServerInfo};
 #[derive(Clone)]
 pub struct PostgresStore {
     pub(crate) sql: Arc<SqlStore<PostgresDriver>>,
+    #[cfg(feature = "durability")]
+    inbox: Arc<crate::inbox::PostgresInbox>,
     warnings: Arc<Mutex<Vec<String>>>,
 }
 
@@ -39,7 +41,13 @@ impl PostgresStore {
     pub(crate) fn new(connections: Connections) -> Self {
         let names = connections.settings().names.clone();
         let driver = PostgresDriver::new(Arc::new(connections));
-        Self { sql: Arc::new(SqlStore::new(driver, names)), warnings: Arc::default() }
+        let sql = Arc::new(SqlStore::new(driver, names));
+        Self {
+            #[cfg(feature = "durability")]
+            inbox: Arc::new(crate::inbox::PostgresInbox::new(Arc::clone(&sql))),
+            sql,
+            warnings: Arc::default(),
+        }
     }
 
     /// What is not as it should be at the server, found by the last [`prepare`](Store::prepare).
@@ -101,7 +109,10 @@ impl Store for PostgresStore {
 
     async fn prepare(&self) -> Result<(), StoreError> {
         self.examine().await?;
-        self.sql.prepare().await
+        self.sql.prepare().await?;
+        #[cfg(feature = "durability")]
+        crate::inbox::schema::prepare(&self.sql).await?;
+        Ok(())
     }
 
     fn conditional_checkpoints(&self) -> Option<&dyn ConditionalCheckpointStore> {
@@ -112,8 +123,14 @@ impl Store for PostgresStore {
         self.sql.locks()
     }
 
+    #[cfg(feature = "durability")]
     fn inbox(&self) -> Option<&dyn InboxStore> {
-        self.sql.inbox()
+        Some(&*self.inbox)
+    }
+
+    #[cfg(not(feature = "durability"))]
+    fn inbox(&self) -> Option<&dyn InboxStore> {
+        None
     }
 }
 

@@ -132,7 +132,10 @@ impl<D: Driver> SqlStore<D> {
     }
 
     /// A fence as a value.
-    pub(crate) fn fence(&self, fence: Fence) -> Result<Value, StoreError> {
+    ///
+    /// # Errors
+    /// [`StoreError::Unfit`] for one that is larger than a `BIGINT`.
+    pub fn fence(&self, fence: Fence) -> Result<Value, StoreError> {
         let number = i64::try_from(fence.get()).map_err(|_| StoreError::Unfit {
             store: self.driver.store(),
             what: "fence",
@@ -142,7 +145,8 @@ impl<D: Driver> SqlStore<D> {
     }
 
     /// A revision as a value; one that no row can have, if the number is none of ours.
-    pub(crate) fn revision(revision: Revision) -> Value {
+    #[must_use]
+    pub fn revision(revision: Revision) -> Value {
         Value::Integer(i64::try_from(revision.get()).unwrap_or(-1))
     }
 }

@@ -76,19 +76,12 @@ impl Calls {
         call.map(|(_, values)| values).ok_or_else(unknown)
     }
 
-    /// Runs a statement of which at most one row is the answer, as patiently as the store does: it is
-    /// not repeated like an operation.
+    /// Tells of what was sent with operations and by somebody else.
     #[cfg(feature = "durability")]
-    pub(super) async fn row(
-        &self,
-        statement: &Statement,
-        values: Vec<Value>,
-    ) -> Result<Option<Row>, BackendError> {
-        let response = self.driver.connections.settings().response;
-        let rows = self.driver.attempt_within(response, statement, &values.into()).await;
-        let rows = rows.map_err(|failure| self.explain(failure))?;
+    pub(super) fn explained(&self, answer: Result<Row, Failure>) -> Result<Row, BackendError> {
+        let row = answer.map_err(|failure| self.explain(failure))?;
         self.has_worked.store(true, Ordering::Relaxed);
-        Ok(rows.into_iter().next())
+        Ok(row)
     }
 
     /// Executes the operations of a batch in one statement. Those that have no answer were not

@@ -1,10 +1,9 @@
 //! Sends the operations that are ready at the same moment together, in one statement.
 //!
-//! No timer delays anything: an operation that comes alone goes alone, and at once. While a few
-//! statements are under way, what comes meanwhile goes with the next. Operations on keys for which
-//! others compete go in statements of their own, to the functions that know about queues.
+//! Operations on keys for which others compete go in statements of their own, to the functions that
+//! know about queues.
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use botmesh_core::coordination::CoordinationKey;
@@ -17,101 +16,71 @@ use tokio::sync::oneshot;
 use super::batch::{Batch, Taken};
 use super::calls::{BatchError, Calls, repeat};
 use super::crowd::Crowd;
+use crate::lines::{self, Line, tell};
 
-/// So many statements with several operations are under way at once at most, of each way.
-const SENDERS: usize = 2;
 /// So many contended keys are remembered.
 const MOST_CONTENDED: usize = 10_000;
 
 type Answer = Result<Reply, BackendError>;
 type Waiter = oneshot::Sender<Answer>;
-type Part = (Operation, Waiter);
+type Part = lines::Part<Operation, Answer>;
+type Sender = lines::Sender<Operation, Answer>;
 
-/// What waits to be sent, and how many tasks send it.
+/// What waits to be sent, in two ways.
 #[derive(Debug)]
 pub(super) struct Dispatcher {
     calls: Arc<Calls>,
-    queue: Mutex<Queue>,
-}
-
-#[derive(Debug, Default)]
-struct Queue {
     /// On keys that nobody waits for, as far as is known.
-    usual: Line,
+    usual: Arc<Line<Operation, Answer>>,
     /// On keys for which others compete.
-    crowded: Line,
+    crowded: Arc<Line<Operation, Answer>>,
     /// Keys that were not free when they were last asked for.
-    contended: HashSet<CoordinationKey>,
-}
-
-/// What waits to be sent in one way.
-#[derive(Debug, Default)]
-struct Line {
-    waiting: VecDeque<Part>,
-    senders: usize,
-}
-
-/// Which of the lines.
-#[derive(Debug, Clone, Copy)]
-enum Way {
-    Usual,
-    Crowded,
-}
-
-impl Queue {
-    const fn line(&mut self, way: Way) -> &mut Line {
-        match way {
-            Way::Usual => &mut self.usual,
-            Way::Crowded => &mut self.crowded,
-        }
-    }
+    contended: Mutex<HashSet<CoordinationKey>>,
 }
 
 impl Dispatcher {
     pub(super) fn new(calls: Arc<Calls>) -> Self {
-        Self { calls, queue: Mutex::default() }
+        let (usual, crowded) = (Arc::default(), Arc::default());
+        Self { calls, usual, crowded, contended: Mutex::default() }
     }
 
     /// Executes an operation over connections that live on the runtime `home`. When this is dropped
     /// before the operation was sent, it is not sent.
     pub(super) async fn send(self: &Arc<Self>, operation: &Operation, home: &Handle) -> Answer {
         let (waiter, answer) = oneshot::channel();
-        if let Some(sender) = self.enter(operation, waiter) {
-            home.spawn(sender.run());
+        let part = (operation.clone(), waiter);
+        if self.is_contended(operation) {
+            if let Some(sender) = self.crowded.enter([part]) {
+                home.spawn(Arc::clone(self).run_crowded(sender));
+            }
+        } else if let Some(sender) = self.usual.enter([part]) {
+            home.spawn(Arc::clone(self).run_usual(sender));
         }
         answer.await.unwrap_or_else(|ended| Err(BackendError::Unknown(Box::new(ended))))
     }
 
-    /// Leaves an operation to the senders, of which there may be one more.
-    fn enter(self: &Arc<Self>, operation: &Operation, waiter: Waiter) -> Option<Sender> {
-        let mut queue = self.queue.lock();
-        let is_contended = operation.key().is_some_and(|key| queue.contended.contains(key));
-        let way = if is_contended { Way::Crowded } else { Way::Usual };
-        queue.line(way).waiting.push_back((operation.clone(), waiter));
-        self.begin(&mut queue, way)
+    fn is_contended(&self, operation: &Operation) -> bool {
+        operation.key().is_some_and(|key| self.contended.lock().contains(key))
     }
 
     /// Leaves operations to those that send to the functions.
     fn crowd(self: &Arc<Self>, parts: Vec<Part>) {
-        if parts.is_empty() {
-            return;
-        }
-        let sender = {
-            let mut queue = self.queue.lock();
-            queue.crowded.waiting.extend(parts);
-            self.begin(&mut queue, Way::Crowded)
-        };
-        if let Some(sender) = sender {
-            Handle::current().spawn(sender.run());
+        if let Some(sender) = self.crowded.enter(parts) {
+            Handle::current().spawn(Arc::clone(self).run_crowded(sender));
         }
     }
 
-    fn begin(self: &Arc<Self>, queue: &mut Queue, way: Way) -> Option<Sender> {
-        let line = queue.line(way);
-        (line.senders < SENDERS).then(|| {
-            line.senders += 1;
-            Sender { dispatcher: Arc::clone(self), way, has_ended: false }
-        })
+    async fn run_usual(self: Arc<Self>, mut sender: Sender) {
+        while let Some(Taken { batch, crowd }) = sender.next(Batch::take).await {
+            self.crowd(crowd);
+            self.carry(batch).await;
+        }
+    }
+
+    async fn run_crowded(self: Arc<Self>, mut sender: Sender) {
+        while let Some(crowd) = sender.next(Crowd::take).await {
+            self.carry_crowd(crowd).await;
+        }
     }
 
     async fn carry(self: &Arc<Self>, batch: Batch<Waiter>) {
@@ -182,79 +151,20 @@ impl Dispatcher {
     /// Notes whether others compete for a key. To be wrong costs a round trip, no more.
     fn note(&self, operation: &Operation, reply: &Reply) {
         let Some(key) = operation.key() else { return };
-        let mut queue = self.queue.lock();
+        let mut contended = self.contended.lock();
         match reply {
             Reply::Queued { .. } | Reply::Released { next: Some(_) } => {
-                if queue.contended.len() >= MOST_CONTENDED {
-                    queue.contended.clear();
+                if contended.len() >= MOST_CONTENDED {
+                    contended.clear();
                 }
-                queue.contended.insert(key.clone());
+                contended.insert(key.clone());
             }
             Reply::Granted(_) => {
-                queue.contended.remove(key);
+                contended.remove(key);
             }
             _ => {}
         }
     }
-}
-
-/// A task that sends in one way until nothing waits.
-struct Sender {
-    dispatcher: Arc<Dispatcher>,
-    way: Way,
-    has_ended: bool,
-}
-
-impl Sender {
-    async fn run(mut self) {
-        loop {
-            // Whatever else is ready to run does so first: it may have something to send.
-            tokio::task::yield_now().await;
-            match self.way {
-                Way::Usual => {
-                    let Some(Taken { batch, crowd }) = self.next(Batch::take) else { return };
-                    self.dispatcher.crowd(crowd);
-                    self.dispatcher.carry(batch).await;
-                }
-                Way::Crowded => {
-                    let Some(crowd) = self.next(Crowd::take) else { return };
-                    self.dispatcher.carry_crowd(crowd).await;
-                }
-            }
-        }
-    }
-
-    fn next<T>(&mut self, take: impl Fn(&mut VecDeque<Part>) -> Option<T>) -> Option<T> {
-        let mut queue = self.dispatcher.queue.lock();
-        let line = queue.line(self.way);
-        line.waiting.retain(|(_, waiter)| !waiter.is_closed());
-        let taken = take(&mut line.waiting);
-        if taken.is_none() {
-            // Within the lock: whoever comes now needs a new sender.
-            line.senders -= 1;
-            self.has_ended = true;
-        }
-        taken
-    }
-}
-
-impl Drop for Sender {
-    /// Its runtime has ended. What nobody will send is told so.
-    fn drop(&mut self) {
-        if !self.has_ended {
-            let mut queue = self.dispatcher.queue.lock();
-            let line = queue.line(self.way);
-            line.senders -= 1;
-            if line.senders == 0 {
-                line.waiting.clear();
-            }
-        }
-    }
-}
-
-fn tell(waiter: Waiter, answer: Answer) {
-    // Whoever waited may have given up.
-    let _ = waiter.send(answer);
 }
 
 #[cfg(test)]

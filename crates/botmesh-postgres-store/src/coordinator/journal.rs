@@ -7,12 +7,14 @@ use async_trait::async_trait;
 use botmesh_core::coordination::client::{Arrival, BackendError, Departure, JournalBackend};
 use botmesh_core::coordination::transition::{Operation, Reply};
 use botmesh_core::store::{Admission, Commit, Committed, NewRecord, Realm, StoreError};
-use botmesh_sql::{Dialect, DriverError, Joined, Row, SqlStore, Statement, Value};
+use botmesh_sql::{Dialect, DriverError, Joined, Row, SqlStore, Value};
 
 use super::calls::Calls;
-use super::home::{Home, run_at};
+use super::home::Home;
 use super::wire::decode_row;
 use crate::driver::PostgresDriver;
+use crate::group::{Group, Sending};
+use crate::inbox::change;
 
 /// The inbox of the store that the coordinator was made of.
 #[derive(Debug)]
@@ -20,8 +22,8 @@ pub(super) struct Journal {
     store: Arc<SqlStore<PostgresDriver>>,
     calls: Arc<Calls>,
     home: Home,
-    arrive: Statement,
-    ends: Joined,
+    arrive: Group,
+    depart: Group,
 }
 
 const ARRIVE: &str = "SELECT a.admitted, a.known, a.place, a.waiting, r.begun,
@@ -29,28 +31,33 @@ const ARRIVE: &str = "SELECT a.admitted, a.known, a.place, a.waiting, r.begun,
 FROM {p}inbox_admit({1}, NULLIF({2}, ''), {3}, {4}, {5}, {6}, {7}) AS a,
     LATERAL {p}coordination_arrive(a.admitted, {1}, a.place, a.waiting, {6},
         {8}, {9}, {10}, {11}, {12}, {13}, {14}) AS r";
-
-const COLUMNS: &str = "r.code, r.first, r.second, r.third, r.before";
-const RELEASE: &str = "LATERAL {p}coordination_release({+1}, {+2}, {+3}, {+4}, {+5}, {+6}) AS r";
+const ARRIVE_SEVERAL: &str =
+    "SELECT admitted, known, place, waiting, begun, code, first, second, third, before
+    FROM {p}coordination_arrive_several({1}, {2}, {3}, {4}, {5}, {6}, {7},
+        {8}, {9}, {10}, {11}, {12}, {13}, {14})";
+const DEPART: &str = "SELECT written, code, first, second, third, before
+    FROM {p}coordination_depart({1}, {2}, {3}, {4}, {5}, {6}, {7}, {8},
+        {9}, {10}, {11}, {12}, {13}, {14})";
+const DEPART_SEVERAL: &str = "SELECT written, code, first, second, third, before
+    FROM {p}coordination_depart_several({1}, {2}, {3}, {4}, {5}, {6}, {7}, {8},
+        {9}, {10}, {11}, {12}, {13}, {14})";
 
 impl Journal {
     pub(super) fn new(store: Arc<SqlStore<PostgresDriver>>, calls: Arc<Calls>, home: Home) -> Self {
-        let arrive = Dialect::POSTGRES.statement(ARRIVE, store.prefix());
-        let ends = Joined::new(&store, COLUMNS, RELEASE, 6);
-        Self { store, calls, home, arrive, ends }
+        let group = |alone: &str, together: &str| {
+            let render = |template: &str| Dialect::POSTGRES.statement(template, store.prefix());
+            let (alone, together) = (render(alone), render(together));
+            // Whoever reserves or releases decides about what failed.
+            Group::new(calls.driver().clone(), Sending { alone, together, is_patient: false })
+        };
+        let (arrive, depart) = (group(ARRIVE, ARRIVE_SEVERAL), group(DEPART, DEPART_SEVERAL));
+        Self { store, calls, home, arrive, depart }
     }
 
-    /// Runs a statement of which at most one row is the answer.
-    async fn run(
-        &self,
-        statement: &Statement,
-        values: Vec<Value>,
-    ) -> Result<Option<Row>, BackendError> {
-        let (calls, statement) = (Arc::clone(&self.calls), statement.clone());
-        let running = async move { calls.row(&statement, values).await };
-        let ran = run_at(&self.home.handle(), running).await;
+    async fn send(&self, group: &Group, values: Vec<Value>) -> Result<Row, BackendError> {
+        let answer = group.send(values, &self.home.handle()).await;
         self.store.sweep_now_and_then().await;
-        ran.unwrap_or_else(|ended| Err(BackendError::Unknown(Box::new(ended))))
+        self.calls.explained(answer)
     }
 }
 
@@ -77,8 +84,7 @@ impl JournalBackend for Journal {
         let mut values = Joined::admission(&self.store, &record).map_err(unfit)?;
         // That it is a reservation is known there.
         values.extend(self.calls.values(reserve)?.into_iter().skip(1));
-        let row = self.run(&self.arrive, values).await?;
-        let row = row.ok_or_else(|| BackendError::Unknown("there is no answer".into()))?;
+        let row = self.send(&self.arrive, values).await?;
         read_arrival(row).map_err(unreadable)
     }
 
@@ -87,16 +93,10 @@ impl JournalBackend for Journal {
         commit: Commit<'_>,
         release: &Operation,
     ) -> Result<Departure, BackendError> {
-        let (statement, mut values) = self.ends.end(&self.store, &commit).map_err(unfit)?;
+        let mut values = change::values(&self.store, &commit).map_err(unfit)?;
         values.extend(self.calls.values(release)?);
-        match self.run(statement, values).await? {
-            None => Ok(Departure { committed: Committed::Refused, reply: None }),
-            Some(mut row) => {
-                let committed = Joined::committed(&mut row, &commit).map_err(unreadable)?;
-                let reply = Some(decode_row(row).map_err(unreadable)?);
-                Ok(Departure { committed, reply })
-            }
-        }
+        let row = self.send(&self.depart, values).await?;
+        read_departure(row, &commit).map_err(unreadable)
     }
 }
 
@@ -107,4 +107,11 @@ fn read_arrival(mut row: Row) -> Result<Arrival, DriverError> {
     let reply = is_new.then(|| decode_row(row)).transpose()?;
     let is_begun = is_begun && matches!(reply, Some(Reply::Granted(_)));
     Ok(Arrival { admission, reply, is_begun })
+}
+
+fn read_departure(mut row: Row, commit: &Commit<'_>) -> Result<Departure, DriverError> {
+    let committed = change::committed(&mut row, commit)?;
+    let is_applied = matches!(committed, Committed::Applied(_));
+    let reply = is_applied.then(|| decode_row(row)).transpose()?;
+    Ok(Departure { committed, reply })
 }

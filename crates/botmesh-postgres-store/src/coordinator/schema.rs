@@ -16,6 +16,7 @@ const COORDINATION: Part = Part {
         &[include_str!("sql/crowd.sql")],
         &[include_str!("sql/judge.sql")],
         &[include_str!("sql/arrive.sql")],
+        &[include_str!("sql/journal.sql")],
     ],
 };
 

@@ -70,9 +70,10 @@ pub(super) fn statement(dialect: &Dialect, names: &TablePrefix) -> Statement {
     Statement::in_turn(vec![begin.statement(dialect, names), dialect.statement(TELL, names)])
 }
 
-/// What an answer says; none when it is to be asked again.
+/// What an answer says, a null for nothing included; none when it is to be asked again.
 pub(super) fn begun(mut row: Row) -> Result<Option<Begun>, DriverError> {
-    let is_begun = row.integer()? > 0;
+    let Some(is_begun) = row.optional_integer()? else { return Ok(Some(Begun::Nothing)) };
+    let is_begun = is_begun > 0;
     let higher = row.optional_integer()?.and_then(|fence| u64::try_from(fence).ok());
     let due_in = row.integer()?;
     if !is_begun {

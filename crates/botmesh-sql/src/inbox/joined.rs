@@ -1,9 +1,9 @@
 //! Steps of the inbox as parts of a statement of somebody else.
 
-use botmesh_core::store::{Admission, Commit, Committed, NewRecord, StoreError};
+use botmesh_core::store::{Admission, Begun, Commit, Committed, NewRecord, StoreError};
 
 use super::commit::{self, Follow};
-use super::{admit, committed};
+use super::{admit, begin, committed};
 use crate::DriverError;
 use crate::driver::Driver;
 use crate::statement::Statement;
@@ -61,5 +61,13 @@ impl Joined {
     /// [`DriverError`] for a row of another kind.
     pub fn admitted(row: &mut Row) -> Result<Admission, DriverError> {
         admit::admission(row)
+    }
+
+    /// What the function that begins tells; none when it is to be asked again.
+    ///
+    /// # Errors
+    /// [`DriverError`] for a row of another kind.
+    pub fn begun(row: Row) -> Result<Option<Begun>, DriverError> {
+        begin::begun(row)
     }
 }
