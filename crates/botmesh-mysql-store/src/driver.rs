@@ -159,6 +159,24 @@ impl MysqlDriver {
         answers.await
     }
 
+    /// As `attempt_script`, and again while others hinder it, so that the server undoes it as a whole.
+    #[cfg(all(feature = "coordination", feature = "durability"))]
+    pub(crate) async fn insist_on_script(
+        &self,
+        response: Duration,
+        script: &[(&Statement, &[Value])],
+    ) -> Result<Vec<protocol::Told>, Failure> {
+        let mut pause = PAUSES.0;
+        for _ in 1..CONTENDED {
+            match self.attempt_script(response, script).await {
+                Err(failure) if failure.is_contention() => tokio::time::sleep(pause).await,
+                told => return told,
+            }
+            pause = (pause * 2).min(PAUSES.1);
+        }
+        self.attempt_script(response, script).await
+    }
+
     /// Judges what came of a statement, and whether its connection can be used again.
     fn judge<T>(
         &self,

@@ -19,6 +19,7 @@ use botmesh_test_support::proxy::Proxy;
 use botmesh_test_support::replica;
 use botmesh_test_support::turnstile::{Pass, pass};
 use botmesh_test_support::wire::Wire;
+use sqlx::{AssertSqlSafe, Executor as _};
 use support::server::PrivateServer;
 
 #[derive(Debug)]
@@ -148,6 +149,37 @@ async fn a_message_larger_than_the_server_takes_is_not_sent() {
     let record = NewRecord { body: Some("small"), ..record };
     let Ingested { admission, .. } = turns.ingest(record).await.unwrap();
     assert!(matches!(admission, Admission::New { is_behind: false, .. }), "{admission:?}");
+}
+
+/// G3, G9: an end that others hinder, so that the server undoes it, is made again together with its
+/// turn.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_end_that_others_hinder_is_made_again() {
+    let Some(url) = support::url() else { return support::skip() };
+    let (prefix, second) = (support::prefix(), Duration::from_secs(1));
+    let store =
+        MysqlStore::connect(&url).response_timeout(second * 2).prefix(&prefix).await.unwrap();
+    let coordinator = store.coordinator().settings(replica::settings(second * 4)).build().unwrap();
+    replica::start(&coordinator).await;
+    let (turns, chat, lease) = (coordinator.journaled().unwrap(), replica::chat("k"), second * 60);
+    replica::take(&coordinator, "k").await.release().await.unwrap();
+    let record = NewRecord { chat: &chat, message: None, body: Some("hi"), lease, most: 9 };
+    let Ingested { admission, place, .. } = turns.ingest(record).await.unwrap();
+    let Admission::New { position, .. } = admission else { panic!("{admission:?}") };
+    let turn = coordinator.acquire_turn(place.unwrap().unwrap(), AcquireTurn::new()).await.unwrap();
+    let mut other = support::plain(&url).await;
+    let lock = format!("START TRANSACTION; SELECT position FROM {prefix}inbox FOR UPDATE");
+    other.execute(sqlx::raw_sql(AssertSqlSafe(lock))).await.unwrap();
+    let checkpoint = CheckpointChange::Nothing;
+    let commit = Commit { chat: &chat, position, fence: turn.fence(), checkpoint };
+    let guard = turn.guard();
+    let ending = turns.commit(&guard, commit);
+    // The server lets nobody wait for a lock for longer than a second.
+    let unlocking = async {
+        tokio::time::sleep(second * 3 / 2).await;
+        other.execute("ROLLBACK").await.unwrap();
+    };
+    assert_eq!(tokio::join!(ending, unlocking).0.unwrap(), Committed::Applied(None));
 }
 
 mod behind_a_proxy {

@@ -159,7 +159,7 @@ impl Journal {
         let rows = self.turns.rows();
         script.push(&rows.statements().commit, &[]);
         let response = rows.driver().connections.settings().response;
-        let told = rows.run_script(response, &script.0).await?;
+        let told = rows.run_transaction(response, &script.0).await?;
         if told.len() < script.0.len() {
             return Err(unanswered());
         }

@@ -69,9 +69,7 @@ impl Rows {
 
     async fn run(&self, statement: &Statement, values: &[Value]) -> Result<Vec<Row>, BackendError> {
         let ran = self.driver.attempt_within(self.response, statement, &values.into()).await;
-        let rows = ran.map_err(|failure| self.explain(failure))?;
-        self.has_worked.store(true, Ordering::Relaxed);
-        Ok(rows)
+        self.noted(ran)
     }
 
     /// Removes keys that nobody remembers.
@@ -111,7 +109,20 @@ impl Rows {
         response: Duration,
         script: &[(&Statement, &[Value])],
     ) -> Result<Vec<Told>, BackendError> {
-        let told = self.driver.attempt_script(response, script).await;
+        self.noted(self.driver.attempt_script(response, script).await)
+    }
+
+    /// Runs the statements of one transaction in one round trip, and again when others hindered it.
+    #[cfg(feature = "durability")]
+    pub(super) async fn run_transaction(
+        &self,
+        response: Duration,
+        script: &[(&Statement, &[Value])],
+    ) -> Result<Vec<Told>, BackendError> {
+        self.noted(self.driver.insist_on_script(response, script).await)
+    }
+
+    fn noted<T>(&self, told: Result<T, Failure>) -> Result<T, BackendError> {
         let told = told.map_err(|failure| self.explain(failure))?;
         self.has_worked.store(true, Ordering::Relaxed);
         Ok(told)

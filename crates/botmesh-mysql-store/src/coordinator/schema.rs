@@ -119,7 +119,8 @@ const SPACE_WRITTEN: &str = "@botmesh_space <> 0";
 
 const USED: &str = "{now} DIV 600000000";
 
-/// Only if `{only_if}` holds, too.
+/// Only if `{only_if}` holds, too. The session is locked, as not each level of isolation would do: an
+/// epoch that is raised waits for what was sent before it.
 const TAKE: &str = "INSERT INTO {turns} (name, revision, holder, ticket, fence, expires_at, used)
     SELECT {1}, {now}, {2}, {3}, LAST_INSERT_ID(GREATEST({now}, s.floor + 1)),
         {now} + {4}, {used}
@@ -127,6 +128,7 @@ const TAKE: &str = "INSERT INTO {turns} (name, revision, holder, ticket, fence, 
         ON x.name = {2}
     WHERE s.name = 'space' AND s.server = {run} AND s.grace_until <= {now}
         AND x.expires_at > {now} AND x.epoch <= {5} AND {only_if}
+    LOCK IN SHARE MODE
     ON DUPLICATE KEY UPDATE
         decided = {turns}.expires_at <= {now}
             OR ({turns}.holder IS NULL AND {turns}.queue IS NULL),

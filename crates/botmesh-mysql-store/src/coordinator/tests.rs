@@ -1,6 +1,9 @@
 //! The statements against the transition function: the same operations at the same times give the
 //! same answers and the same state.
 
+#[cfg(feature = "durability")]
+mod journal;
+
 use std::cell::Cell;
 use std::time::Duration;
 
