@@ -179,7 +179,19 @@ async fn an_exhausted_pool_is_told_as_such() {
     let stuck = async { coordinator.reserve(&chat("held")).await.map(drop) };
     let begun = Instant::now();
     let other_chat = chat("other");
-    let (stuck, error) = tokio::join!(stuck, coordinator.reserve(&other_chat));
+    let mut watching = support::plain(&support::url().unwrap()).await;
+    let waits = format!(
+        "SELECT count(*) FROM pg_stat_activity
+        WHERE wait_event_type = 'Lock' AND query LIKE '%{prefix}coordination%'"
+    );
+    let refused = async {
+        let waits = || sqlx::query_scalar::<_, i64>(AssertSqlSafe(waits.clone()));
+        while waits().fetch_one(&mut watching).await.unwrap() == 0 {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        coordinator.reserve(&other_chat).await
+    };
+    let (stuck, error) = tokio::join!(stuck, refused);
     let error = error.unwrap_err();
     assert!(stuck.is_err(), "the row was locked all the time");
     let text = format!("{error:?}");
