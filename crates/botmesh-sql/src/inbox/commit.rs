@@ -10,16 +10,6 @@ use crate::prefix::TablePrefix;
 use crate::statement::Statement;
 use crate::write::{Tells, Update, Upsert};
 
-/// What follows an end that was applied, in the same statement.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Follow<'a> {
-    /// What is told behind the revision.
-    pub(super) columns: &'a str,
-    /// What is selected from, with `{+1}` and so on for the values behind those of the end.
-    pub(super) from: &'a str,
-    pub(super) values: u8,
-}
-
 #[derive(Debug)]
 pub(super) struct Statements {
     /// The values: chat, position, fence.
@@ -52,31 +42,15 @@ const TELL_WRITTEN: &str = "SELECT CAST(LAST_INSERT_ID() AS SIGNED) FROM {p}meta
 
 impl Statements {
     pub(super) fn new(dialect: &Dialect, names: &TablePrefix) -> Self {
-        Self::followed(dialect, names, None)
-    }
-
-    /// `follow` is for dialects that combine statements.
-    pub(super) fn followed(
-        dialect: &Dialect,
-        names: &TablePrefix,
-        follow: Option<Follow<'_>>,
-    ) -> Self {
         let together = |position: u8, write: &dyn Fn(&str) -> Statement| {
-            Together { dialect, names, position, follow }.statement(write)
+            Together { dialect, names, position }.statement(write)
         };
         let end = END.statement(dialect, names);
         let existing = |condition: &str, source: &str| {
             format!("{condition} AND EXISTS (SELECT 1 FROM {source})")
         };
         Self {
-            end: match follow {
-                None => end,
-                Some(follow) => Statement::numbered(format!(
-                    "WITH written AS ({}) {}",
-                    end.text(),
-                    follow.select(dialect, names, "position", 3)
-                )),
-            },
+            end,
             create: together(6, &|source| {
                 Upsert { from: Some(source), ..checkpoint::CREATE }.statement(dialect, names)
             }),
@@ -98,19 +72,6 @@ struct Together<'a> {
     names: &'a TablePrefix,
     /// The number of the value, which is the last one.
     position: u8,
-    follow: Option<Follow<'a>>,
-}
-
-impl Follow<'_> {
-    fn select(&self, dialect: &Dialect, names: &TablePrefix, told: &str, values: u8) -> String {
-        let mut from = self.from.to_owned();
-        for number in 1..=self.values {
-            from = from.replace(&format!("{{+{number}}}"), &format!("{{{}}}", values + number));
-        }
-        let columns = self.columns;
-        let select = format!("SELECT {told}, {columns} FROM written, {from}");
-        dialect.statement(&select, names).text().to_string()
-    }
 }
 
 impl Together<'_> {
@@ -126,15 +87,11 @@ impl Together<'_> {
             end.statement_from(self.dialect, self.names, from)
         };
         if self.dialect.combines {
-            let tell = self
-                .follow
-                .map(|follow| follow.select(self.dialect, self.names, "revision", self.position));
             return Statement::numbered(format!(
-                "WITH opened AS ({} FOR UPDATE), written AS ({}), ended AS ({}) {}",
+                "WITH opened AS ({} FOR UPDATE), written AS ({}), ended AS ({}) SELECT revision FROM written",
                 render(&record).text(),
                 write("opened WHERE 1 = 1").text(),
                 end(" FROM written", "").text(),
-                tell.as_deref().unwrap_or("SELECT revision FROM written"),
             ));
         }
         let written = write(&format!("({record}) AS opened WHERE 1 = 1"));
