@@ -8,24 +8,27 @@ CREATE FUNCTION {p}inbox_begin(
 ) LANGUAGE plpgsql AS $$
 DECLARE
     pending RECORD;
+    moment BIGINT;
 BEGIN
     SELECT t.position, t.fence, t.due_at INTO pending FROM {p}inbox AS t
     WHERE t.chat = of_chat AND t.state = 1 ORDER BY t.position LIMIT 1;
     IF NOT FOUND THEN
         RETURN;
     END IF;
+    -- Not that of the statement, which may have begun before the record was there.
+    moment := CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS BIGINT);
     PERFORM set_config('synchronous_commit', 'off', true);
     place := pending.position;
-    UPDATE {p}inbox AS t SET fence = told, attempts = t.attempts + 1, ends_at = {now} + lease
+    UPDATE {p}inbox AS t SET fence = told, attempts = t.attempts + 1, ends_at = moment + lease
     WHERE t.chat = of_chat AND t.position = place AND t.state = 1
-        AND (t.fence IS NULL OR t.fence <= told) AND t.due_at <= {now}
+        AND (t.fence IS NULL OR t.fence <= told) AND t.due_at <= moment
     RETURNING t.attempts, t.body, t.sends, t.error INTO attempts, body, sends, error;
     -- Somebody whose turn is over may have ended or postponed it meanwhile.
     begun := CASE WHEN FOUND THEN 1 ELSE 0 END;
     IF pending.fence > told THEN
         higher := pending.fence;
     END IF;
-    due_in := pending.due_at - {now};
+    due_in := pending.due_at - moment;
     more := CASE WHEN EXISTS (SELECT FROM {p}inbox AS t
         WHERE t.chat = of_chat AND t.state = 1 AND t.position > place) THEN 1 ELSE 0 END;
 END $$
