@@ -53,6 +53,13 @@ impl PrivateServer {
             let log = std::fs::read_to_string(self.directory.path().join("log"));
             assert!(Instant::now() < deadline, "the server did not start: {log:?}");
             tokio::time::sleep(Duration::from_millis(20)).await;
+            // It does not start while a process of the one before that was killed has memory in
+            // common with it.
+            if let Some(process) = &mut self.process
+                && matches!(process.try_wait(), Ok(Some(_)))
+            {
+                self.start_silently();
+            }
         }
     }
 
