@@ -266,7 +266,7 @@ pub async fn wherever_a_replica_dies_the_other_one_goes_on(
         Ok(Ground { store, replicas })
     };
     // Each opens connections of its own.
-    let at_once = 6;
+    let at_once = 12;
     crash_everywhere(ground, Setting { knows_keys: true, replicas: 2 }, at_once).await
 }
 
