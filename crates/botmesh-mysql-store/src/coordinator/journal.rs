@@ -142,7 +142,7 @@ impl Journal {
     /// What became of an operation that could not be taken along; none when that is not known.
     async fn decide(&self, operation: &Operation) -> Option<Reply> {
         let Turns { ledger, limits, .. } = &*self.turns;
-        let decided = ledger.decide(operation, limits).await;
+        let decided = Box::pin(ledger.decide(operation, limits)).await;
         let outcome = decided
             .inspect_err(|error| tracing::debug!(%error, "a step behind one of the inbox failed"));
         outcome.ok().map(|outcome| self.turns.reply(outcome))
@@ -189,7 +189,8 @@ impl JournalBackend for Journal {
     ) -> Result<Arrival, BackendError> {
         let values = Joined::admission(&self.store, &record).map_err(unfit)?;
         let (journal, reserve) = (self.clone(), reserve.clone());
-        let arriving = async move { journal.arrive(&values, &reserve).await };
+        // Boxed, as is the other one: nested in each other, such futures are too deep for the compiler.
+        let arriving = Box::pin(async move { journal.arrive(&values, &reserve).await });
         let arrived = self.turns.at_home(arriving).await;
         self.store.sweep_now_and_then().await;
         arrived
@@ -202,7 +203,7 @@ impl JournalBackend for Journal {
     ) -> Result<Departure, BackendError> {
         let (ending, values) = Steps::ending(&self.store, &commit).map_err(unfit)?;
         let (journal, release) = (self.clone(), release.clone());
-        let departing = async move { journal.depart(&ending, &values, &release).await };
+        let departing = Box::pin(async move { journal.depart(&ending, &values, &release).await });
         let departed = self.turns.at_home(departing).await;
         self.store.sweep_now_and_then().await;
         let Some((mut row, reply)) = departed? else {
